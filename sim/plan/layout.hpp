@@ -1,0 +1,58 @@
+// Who is where: ranks and their coordinates, process groups, which layers a chunk holds.
+#pragma once
+#include <array>
+#include <vector>
+
+#include "sim/base/index.hpp"
+#include "sim/cluster/fabric.hpp"
+#include "sim/spec/scenario.hpp"
+
+namespace rehearse {
+
+struct Coordinates {
+  int tp = 0, cp = 0, pp = 0, dp = 0;
+};
+
+// rank <-> coordinates by LayoutSpec::order; rank r sits on GPU r.
+class ParallelLayout {
+ public:
+  explicit ParallelLayout(const LayoutSpec& spec);
+
+  int ranks() const { return ranks_; }
+  int size(Axis a) const;
+  RankId rank(Coordinates c) const;
+  Coordinates coordinates(RankId r) const;
+  GpuId gpu(RankId r) const { return GpuId(r.value); }
+  // The ranks that share all coordinates with `r` but `axis`, in order of that coordinate.
+  std::vector<RankId> group(RankId r, Axis axis) const;
+  // Of several axes, the outermost in `order`; a group that spans them is booked there.
+  Axis outermost(std::vector<Axis> axes) const;
+  const LayoutSpec& spec() const { return spec_; }
+
+ private:
+  LayoutSpec spec_;
+  int ranks_;
+  std::array<int, kAxes> stride_{};
+};
+
+// How a group of ranks lies on nodes.
+struct GroupShape {
+  int ranks = 1;
+  int nodes = 1;
+  int per_node = 1;      // ranks on the fullest node
+  bool uniform = true;   // every node carries per_node ranks
+  bool operator==(const GroupShape&) const = default;
+};
+GroupShape shape_of(const std::vector<RankId>& ranks, const ParallelLayout& layout, const Fabric& fabric);
+
+// The layers of one model chunk. Chunk c lives on stage c mod pp.
+struct ChunkPlan {
+  ChunkId chunk;
+  StageId stage;
+  int first_layer = 0, layers = 0;
+  int recomputed_layers = 0;  // first n that are fully recomputed in the backward
+  bool embedding = false, head = false;
+};
+std::vector<ChunkPlan> plan_chunks(const Scenario& scenario);
+
+}  // namespace rehearse

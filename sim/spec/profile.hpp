@@ -1,0 +1,94 @@
+// A device as calibrated: peaks, tables of measured kernels and collectives, and constants per software stack.
+// Read from calibration/profiles/NAME.yaml and the CSV tables that it names.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/base/basis.hpp"
+#include "sim/base/units.hpp"
+
+namespace rehearse {
+
+enum class DType : uint8_t { fp32, tf32, fp16, bf16, fp8 };
+constexpr double bytes_of(DType t) {
+  return t == DType::fp32 || t == DType::tf32 ? 4 : t == DType::fp8 ? 1 : 2;
+}
+
+enum class CollectiveOp : uint8_t { all_reduce, all_gather, reduce_scatter, all_to_all, send_recv, broadcast };
+
+struct GemmRow {
+  double m, n, k;  // C[m,n] = A[m,k] B[k,n]
+  double seconds;
+};
+struct GemmTable {
+  DType dtype;
+  std::vector<GemmRow> rows;  // sorted by (m, n, k)
+  Basis basis = Basis::measured;
+  std::string source, licence;
+};
+
+struct AttentionRow {
+  double batch, sequence, heads, kv_heads, head_dim;
+  bool causal;
+  double seconds;  // forward
+};
+struct AttentionTable {
+  std::vector<AttentionRow> rows;
+  Basis basis = Basis::measured;
+  std::string source, licence;
+};
+
+// Times of one collective over one group shape; sizes ascending, as nccl-tests counts bytes.
+struct CollectiveTable {
+  CollectiveOp op;
+  int nodes = 1, per_node = 1;  // ranks = nodes x per_node
+  std::vector<double> bytes, seconds;
+  Basis basis = Basis::measured;
+  std::string file, source, licence;
+};
+
+// Constants that belong to the software rather than to the chip; one set per software generation.
+struct Stack {
+  std::string name, help;
+  Constant gemm_scale;         // multiplies GEMM times
+  Constant memory_efficiency;  // fraction of HBM bandwidth that memory-bound passes reach
+  Constant kernel_floor_s;     // least time of any kernel on the device, s
+  Constant host_per_kernel_s;  // CPU time to issue one kernel, s
+  Constant overlap_slowdown;   // extra time of compute beside a collective, fraction
+  Constant network_efficiency; // fraction of the NIC line rate that collectives reach
+  Constant p2p_efficiency;     // the same for stage-to-stage transfers
+  Constant wgrad_scale;        // weight-gradient GEMM time over forward GEMM of the same shape
+  Constant grad_accumulate_bytes;  // HBM bytes a parameter and micro-batch to add gradients
+  Constant loss_bytes_per_logit;   // HBM bytes a logit for the loss, forward and backward together
+  Constant optimizer_bytes_per_param;  // HBM bytes a parameter for one optimizer step
+  Constant straggler_per_doubling;     // extra step fraction per doubling of GPUs beyond one node
+};
+
+struct DeviceProfile {
+  std::string name;    // "a100-sxm4-80gb"
+  std::string file;    // path it was read from
+  std::string digest;  // of the YAML and its tables, for provenance
+  Constant memory_bytes;                        // capacity
+  Constant hbm_bytes_per_s;                     // data-sheet bandwidth
+  Constant framework_bytes;                     // CUDA context, NCCL buffers, allocator slack
+  std::vector<std::pair<DType, Constant>> peak_flops;  // dense, FLOP/s
+  std::vector<GemmTable> gemm;
+  std::vector<AttentionTable> attention;
+  Constant attention_backward;                  // backward time over forward time of fused attention
+  Constant odd_head_flops;                      // FLOP/s of batched GEMMs whose head size is not a multiple of 8
+  std::vector<CollectiveTable> collectives;
+  Constant collective_base_s, collective_hop_nvlink_s, collective_hop_network_s;  // latency where no table measures it
+  Constant nvlink_efficiency;                   // in-node fraction of line rate where no table measures it
+  Constant p2p_nvlink_latency_s, p2p_network_latency_s;
+  std::vector<Stack> stacks;
+  std::string default_stack;
+
+  const Constant* peak(DType t) const {
+    for (const auto& [dtype, flops] : peak_flops)
+      if (dtype == t) return &flops;
+    return nullptr;
+  }
+};
+
+}  // namespace rehearse
