@@ -34,7 +34,8 @@ std::string_view nearest(std::string_view word, std::span<const std::string_view
 
 std::string suggest(std::string_view word, std::span<const std::string_view> candidates) {
   std::string text;
-  if (auto near = nearest(word, candidates); !near.empty()) text = "did you mean '" + std::string(near) + "'? ";
+  if (auto near = nearest(word, candidates); !near.empty())
+    text = "did you mean '" + std::string(near) + "'? ";
   text += "valid: ";
   for (size_t i = 0; i < candidates.size(); ++i) text += (i ? ", " : "") + std::string(candidates[i]);
   return text;

@@ -15,12 +15,12 @@ struct Cluster {
   std::string name;
   int nodes = 1;
   int gpus_per_node = 8;
-  std::string gpu;              // device that the nodes carry, as profiles name it ("a100-sxm4-80gb"); cross-checked
-  BytesPerSec nvlink;           // one GPU, one direction
-  Seconds nvlink_latency;       // GPU to GPU in a node
-  int nics_per_node = 8;        // divides or is divided by gpus_per_node; GPU g uses NIC g x nics / gpus
-  BytesPerSec nic;              // one NIC, one direction, line rate
-  Seconds nic_latency;          // node to node, one way
+  std::string gpu;     // device that the nodes carry, as profiles name it ("a100-sxm4-80gb"); cross-checked
+  BytesPerSec nvlink;  // one GPU, one direction
+  Seconds nvlink_latency;  // GPU to GPU in a node
+  int nics_per_node = 8;   // divides or is divided by gpus_per_node; GPU g uses NIC g x nics / gpus
+  BytesPerSec nic;         // one NIC, one direction, line rate
+  Seconds nic_latency;     // node to node, one way
   FabricShape fabric = FabricShape::one_tier;
 
   int gpus() const { return nodes * gpus_per_node; }

@@ -9,12 +9,13 @@
 namespace rehearse {
 
 struct FabricLink {
-  BytesPerSec rate;   // line rate, one direction
-  int link_class = 0; // links of one class are alike in rate and role ("NIC up", "NIC down"); names in Fabric::class_names
+  BytesPerSec rate;    // line rate, one direction
+  int link_class = 0;  // links of one class are alike in rate and role ("NIC up", "NIC down"); names in
+                       // Fabric::class_names
 };
 
-// A transfer inside a node never touches `links`: NVLink through NVSwitch is non-blocking per GPU, and its times are
-// calibrated durations. Between nodes it leaves by `up(src)`, enters by `down(dst)`.
+// A transfer inside a node never touches `links`: NVLink through NVSwitch is non-blocking per GPU, and its
+// times are calibrated durations. Between nodes it leaves by `up(src)`, enters by `down(dst)`.
 class Fabric {
  public:
   explicit Fabric(const Cluster& cluster);

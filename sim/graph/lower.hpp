@@ -9,9 +9,10 @@ struct LowerOptions {
 };
 TaskGraph lower(const Scenario& scenario, const Schedule& schedule, const LowerOptions& options = {});
 
-// Given costs instead of kernels (rehearse schedule --costs): seconds per micro-batch and stage, all chunks together (a
-// chunk takes 1/v). With weight == 0, backward is the whole backward; else it is the input gradient alone and schedules
-// without a split run backward + weight. `transfer` is a delay per stage boundary and direction that occupies no stage.
+// Given costs instead of kernels (rehearse schedule --costs): seconds per micro-batch and stage, all chunks
+// together (a chunk takes 1/v). With weight == 0, backward is the whole backward; else it is the input
+// gradient alone and schedules without a split run backward + weight. `transfer` is a delay per stage
+// boundary and direction that occupies no stage.
 struct StageCosts {
   double forward = 1, backward = 2, weight = 0, transfer = 0;
 };

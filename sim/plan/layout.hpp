@@ -39,8 +39,8 @@ class ParallelLayout {
 struct GroupShape {
   int ranks = 1;
   int nodes = 1;
-  int per_node = 1;      // ranks on the fullest node
-  bool uniform = true;   // every node carries per_node ranks
+  int per_node = 1;     // ranks on the fullest node
+  bool uniform = true;  // every node carries per_node ranks
   bool operator==(const GroupShape&) const = default;
 };
 GroupShape shape_of(const std::vector<RankId>& ranks, const ParallelLayout& layout, const Fabric& fabric);

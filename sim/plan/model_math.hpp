@@ -7,14 +7,15 @@ namespace rehearse {
 // Vocabulary padded to a multiple of 128 x tp, as Megatron does.
 int padded_vocab(const ModelSpec& model, int tp);
 
-// Parameters of one block, of the embeddings (word + learned positions), of the final norm, of an untied head; unsharded.
+// Parameters of one block, of the embeddings (word + learned positions), of the final norm, of an untied
+// head; unsharded.
 double block_parameters(const ModelSpec& model);
 double embedding_parameters(const ModelSpec& model, int padded_vocab);
 double head_parameters(const ModelSpec& model, int padded_vocab);  // final norm + head matrix (0 when tied)
 double total_parameters(const ModelSpec& model, int padded_vocab);
 
-// Parameters that one rank of a chunk's stage holds (TP-sharded matrices / tp, norms and row biases whole). The tied
-// head of a last stage that is not the first holds its own copy of the embedding.
+// Parameters that one rank of a chunk's stage holds (TP-sharded matrices / tp, norms and row biases whole).
+// The tied head of a last stage that is not the first holds its own copy of the embedding.
 struct ChunkParameters {
   double sharded = 0;     // elements, already divided by tp
   double replicated = 0;  // elements held whole by each TP rank
