@@ -1,8 +1,10 @@
-// A device as calibrated: peaks, tables of measured kernels and collectives, and constants per software stack.
-// Read from calibration/profiles/NAME.yaml and the CSV tables that it names.
+// A device as calibrated: peaks, tables of measured kernels and collectives, and constants per software
+// stack. Read from calibration/profiles/NAME.yaml and the CSV tables that it names (sim/io/profile.hpp).
 #pragma once
+#include <cmath>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/base/basis.hpp"
@@ -15,78 +17,117 @@ constexpr double bytes_of(DType t) {
   return t == DType::fp32 || t == DType::tf32 ? 4 : t == DType::fp8 ? 1 : 2;
 }
 
-enum class CollectiveOp : uint8_t { all_reduce, all_gather, reduce_scatter, all_to_all, send_recv, broadcast };
+enum class CollectiveOp : uint8_t {
+  all_reduce,
+  all_gather,
+  reduce_scatter,
+  all_to_all,
+  send_recv,
+  broadcast
+};
 
+// One measured GEMM, C[m,n] = A[m,k] B[k,n]. The logarithms are kept because a look-up measures distance in
+// them.
 struct GemmRow {
-  double m, n, k;  // C[m,n] = A[m,k] B[k,n]
+  GemmRow(double m_, double n_, double k_, double seconds_)
+      : m(m_),
+        n(n_),
+        k(k_),
+        seconds(seconds_),
+        log2_m(std::log2(m_)),
+        log2_n(std::log2(n_)),
+        log2_k(std::log2(k_)) {}
+  double m, n, k;
   double seconds;
+  double log2_m, log2_n, log2_k;
 };
 struct GemmTable {
-  DType dtype;
-  std::vector<GemmRow> rows;  // sorted by (m, n, k)
+  DType dtype = DType::bf16;
+  std::vector<GemmRow> rows;  // ascending by (m, n, k), no shape twice
   Basis basis = Basis::measured;
-  std::string source, licence;
+  std::string file, source, licence, caveats;
 };
 
+// One measured fused attention, forward. `causal` rows compute half of the score square.
 struct AttentionRow {
   double batch, sequence, heads, kv_heads, head_dim;
   bool causal;
-  double seconds;  // forward
+  double seconds;
 };
 struct AttentionTable {
-  std::vector<AttentionRow> rows;
+  std::vector<AttentionRow>
+      rows;  // ascending by (sequence, batch, heads, kv_heads, head_dim, causal), none twice
   Basis basis = Basis::measured;
-  std::string source, licence;
+  std::string file, source, licence, caveats;
 };
 
-// Times of one collective over one group shape; sizes ascending, as nccl-tests counts bytes.
+// Times of one collective over one group shape; sizes ascending, as nccl-tests counts bytes. Of several
+// tables of one operation and shape the first in DeviceProfile::collectives leads; a later one only serves
+// sizes beyond its end.
 struct CollectiveTable {
   CollectiveOp op;
   int nodes = 1, per_node = 1;  // ranks = nodes x per_node
   std::vector<double> bytes, seconds;
   Basis basis = Basis::measured;
-  std::string file, source, licence;
+  std::string file, source, licence, caveats;
+};
+
+// One way in which NCCL can run a collective: latency = base + hops, and the share of the wire rate that
+// carries data.
+struct CollectiveAlgorithm {
+  std::string name;  // "ring-ll": algorithm (ring, tree) and protocol (ll, ll128, simple)
+  bool tree = false;
+  Constant base_s, hop_nvlink_s, hop_network_s;
+  Constant payload;  // fraction of the bytes on a wire that are payload: 1/2 for LL, 120/128 for LL128, 1 for
+                     // Simple
 };
 
 // Constants that belong to the software rather than to the chip; one set per software generation.
 struct Stack {
   std::string name, help;
-  Constant gemm_scale;         // multiplies GEMM times
-  Constant memory_efficiency;  // fraction of HBM bandwidth that memory-bound passes reach
-  Constant kernel_floor_s;     // least time of any kernel on the device, s
-  Constant host_per_kernel_s;  // CPU time to issue one kernel, s
-  Constant overlap_slowdown;   // extra time of compute beside a collective, fraction
-  Constant network_efficiency; // fraction of the NIC line rate that collectives reach
-  Constant p2p_efficiency;     // the same for stage-to-stage transfers
-  Constant wgrad_scale;        // weight-gradient GEMM time over forward GEMM of the same shape
-  Constant grad_accumulate_bytes;  // HBM bytes a parameter and micro-batch to add gradients
-  Constant loss_bytes_per_logit;   // HBM bytes a logit for the loss, forward and backward together
+  Constant gemm_scale;                 // multiplies GEMM times
+  Constant memory_efficiency;          // fraction of HBM bandwidth that memory-bound passes reach
+  Constant kernel_floor_s;             // least time of any kernel on the device, s
+  Constant host_per_kernel_s;          // CPU time to issue one kernel, s
+  Constant overlap_slowdown;           // extra time of compute beside a collective, fraction
+  Constant network_efficiency;         // fraction of the NIC line rate that collectives reach
+  Constant p2p_efficiency;             // the same for stage-to-stage transfers
+  Constant wgrad_scale;                // weight-gradient GEMM time over forward GEMM of the same shape
+  Constant grad_accumulate_bytes;      // HBM bytes a parameter and micro-batch to add gradients
+  Constant loss_bytes_per_logit;       // HBM bytes a logit for the loss, forward and backward together
   Constant optimizer_bytes_per_param;  // HBM bytes a parameter for one optimizer step
   Constant straggler_per_doubling;     // extra step fraction per doubling of GPUs beyond one node
 };
 
 struct DeviceProfile {
-  std::string name;    // "a100-sxm4-80gb"
-  std::string file;    // path it was read from
-  std::string digest;  // of the YAML and its tables, for provenance
-  Constant memory_bytes;                        // capacity
-  Constant hbm_bytes_per_s;                     // data-sheet bandwidth
-  Constant framework_bytes;                     // CUDA context, NCCL buffers, allocator slack
+  std::string name;             // "a100-sxm4-80gb"
+  std::string file;             // path it was read from
+  std::string digest;           // of the YAML and its tables, for provenance
+  Constant memory_bytes;        // capacity
+  Constant hbm_bytes_per_s;     // data-sheet bandwidth
+  Constant nvlink_bytes_per_s;  // one GPU, one direction, of the node that the tables were measured on
+  Constant framework_bytes;     // CUDA context, NCCL buffers, allocator slack
   std::vector<std::pair<DType, Constant>> peak_flops;  // dense, FLOP/s
   std::vector<GemmTable> gemm;
   std::vector<AttentionTable> attention;
-  Constant attention_backward;                  // backward time over forward time of fused attention
-  Constant odd_head_flops;                      // FLOP/s of batched GEMMs whose head size is not a multiple of 8
+  Constant attention_backward;  // backward time over forward time of fused attention
+  Constant odd_head_flops;      // FLOP/s of batched GEMMs whose n or k is not a multiple of 8
   std::vector<CollectiveTable> collectives;
-  Constant collective_base_s, collective_hop_nvlink_s, collective_hop_network_s;  // latency where no table measures it
-  Constant nvlink_efficiency;                   // in-node fraction of line rate where no table measures it
-  Constant p2p_nvlink_latency_s, p2p_network_latency_s;
+  std::vector<CollectiveAlgorithm>
+      algorithms;              // at least one; latency and payload where no table measures them
+  Constant nvlink_efficiency;  // in-node fraction of line rate where no table measures it
+  Constant p2p_nvlink_latency_s, p2p_network_latency_s;  // software's share of a point-to-point transfer
   std::vector<Stack> stacks;
   std::string default_stack;
 
   const Constant* peak(DType t) const {
     for (const auto& [dtype, flops] : peak_flops)
       if (dtype == t) return &flops;
+    return nullptr;
+  }
+  const Stack* stack(const std::string& wanted) const {
+    for (const auto& s : stacks)
+      if (s.name == wanted) return &s;
     return nullptr;
   }
 };

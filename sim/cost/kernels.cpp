@@ -1,0 +1,153 @@
+#include "sim/cost/kernels.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+#include "sim/cost/nearest.hpp"
+
+namespace rehearse {
+namespace {
+
+constexpr double kGuessedAttentionShare = 0.6;  // of the roofline, for a device without an attention table
+constexpr double kGuessedGemmShare = 0.7;       // the same without any GEMM table
+
+bool is_16_bit(DType t) { return t == DType::fp16 || t == DType::bf16; }
+
+double peak_of(const DeviceProfile& profile, DType dtype) {
+  const Constant* peak = profile.peak(dtype);
+  if (!peak) throw std::invalid_argument("profile " + profile.name + " has no peak for the type of a GEMM");
+  return peak->value;
+}
+
+const GemmTable* table_for(const DeviceProfile& profile, DType dtype) {
+  for (const auto& table : profile.gemm)
+    if (table.dtype == dtype) return &table;
+  for (const auto& table : profile.gemm)
+    if (is_16_bit(table.dtype) && is_16_bit(dtype)) return &table;
+  return nullptr;
+}
+
+const GemmRow* measured(const GemmTable& table, double m, double n, double k) {
+  const auto before = [&](const GemmRow& row, int) {
+    return row.m != m ? row.m < m : row.n != n ? row.n < n : row.k < k;
+  };
+  const auto at = std::lower_bound(table.rows.begin(), table.rows.end(), 0, before);
+  return at != table.rows.end() && at->m == m && at->n == n && at->k == k ? &*at : nullptr;
+}
+
+// log(time / roofline) at a shape from its nearest measured ones. Rows ascend by m, so the walk goes outwards
+// from m and ends when m alone is farther than the sixth neighbour.
+double surface(const DeviceProfile& profile, const GemmTable& table, const GemmShape& at, bool& outside) {
+  const double m = std::log2(at.m), n = std::log2(at.n), k = std::log2(at.k);
+  const auto& rows = table.rows;
+  const auto distance = [&](const GemmRow& row) {
+    const double dm = row.log2_m - m, dn = row.log2_n - n, dk = row.log2_k - k;
+    return dm * dm + dn * dn + dk * dk;
+  };
+  Nearest<const GemmRow*> found;
+  auto right =
+      std::lower_bound(rows.begin(), rows.end(), m, [](const GemmRow& r, double v) { return r.log2_m < v; });
+  auto left = right;
+  const auto reachable = [&](const GemmRow& row) {
+    return (row.log2_m - m) * (row.log2_m - m) < found.worst();
+  };
+  for (bool more = true; more;) {
+    more = false;
+    if (right != rows.end() && reachable(*right))
+      found.offer(distance(*right), &*right), ++right, more = true;
+    if (left != rows.begin() && reachable(*(left - 1)))
+      --left, found.offer(distance(*left), &*left), more = true;
+  }
+  outside = found.nearest() > 1.0 + 1e-9;  // one octave
+  return found.interpolate([&](const GemmRow* row) {
+    return std::log(row->seconds / gemm_roofline(profile, table.dtype, {row->m, row->n, row->k}).value);
+  });
+}
+
+KernelTime scaled(const Stack& stack, KernelTime t, double factor) {
+  t.time = Seconds(std::max(t.time.value * factor, stack.kernel_floor_s.value));
+  return t;
+}
+
+double attention_roofline(const DeviceProfile& profile, const AttentionShape& a) {
+  const double flops = 4 * a.batch * a.heads * a.sequence * a.sequence * a.head_dim * (a.causal ? 0.5 : 1);
+  const double moved = 2 * a.batch * a.sequence * a.head_dim * (2 * a.heads + 2 * a.kv_heads);
+  return std::max(flops / peak_of(profile, DType::bf16), moved / profile.hbm_bytes_per_s.value);
+}
+
+// Distance of a measured attention from the asked one. Sequence and independent blocks of work move the time
+// most; sharing of keys and the head size move only the ratio to the roofline, and little.
+double attention_distance(const AttentionRow& row, const AttentionShape& a) {
+  const auto gap = [](double x, double y) { return std::log2(x / y); };
+  const double ds = gap(row.sequence, a.sequence);
+  const double db = gap(row.batch * row.heads, a.batch * a.heads);
+  const double dk = gap(row.heads / row.kv_heads, a.heads / a.kv_heads);
+  const double dd = gap(row.head_dim, a.head_dim);
+  return ds * ds + db * db + 0.04 * dk * dk + dd * dd + (row.causal == a.causal ? 0 : 0.25);
+}
+
+KernelTime attention_forward(const DeviceProfile& profile, const AttentionShape& a) {
+  const double roofline = attention_roofline(profile, a);
+  if (profile.attention.empty()) return {Seconds(roofline / kGuessedAttentionShare), Basis::guess, true};
+  Nearest<const AttentionRow*> found;
+  for (const auto& table : profile.attention)
+    for (const auto& row : table.rows) {
+      if (row.sequence == a.sequence && row.batch == a.batch && row.heads == a.heads &&
+          row.kv_heads == a.kv_heads && row.head_dim == a.head_dim && row.causal == a.causal)
+        return {Seconds(row.seconds), table.basis, false};
+      found.offer(attention_distance(row, a), &row);
+    }
+  const double ratio = std::exp(found.interpolate([&](const AttentionRow* r) {
+    const AttentionShape at{r->batch, r->sequence, r->heads, r->kv_heads, r->head_dim, r->causal};
+    return std::log(r->seconds / attention_roofline(profile, at));
+  }));
+  return {Seconds(roofline * ratio), Basis::fitted, found.nearest() > 1.0 + 1e-9};
+}
+
+}  // namespace
+
+Seconds gemm_roofline(const DeviceProfile& profile, DType dtype, const GemmShape& s) {
+  const double flops = 2 * s.m * s.n * s.k;
+  const double moved = bytes_of(dtype) * (s.m * s.n + s.m * s.k + s.n * s.k);
+  return Seconds(s.batch * std::max(flops / peak_of(profile, dtype), moved / profile.hbm_bytes_per_s.value));
+}
+
+KernelTime gemm(const DeviceProfile& profile, const Stack& stack, DType dtype, GemmShape shape,
+                GemmRole role) {
+  if (!(shape.m > 0 && shape.n > 0 && shape.k > 0 && shape.batch > 0))
+    throw std::invalid_argument("a GEMM needs positive dimensions");
+  const double scale =
+      stack.gemm_scale.value * (role == GemmRole::weight_gradient ? stack.wgrad_scale.value : 1);
+  const bool batched = shape.batch > 1;
+  const Seconds roofline = gemm_roofline(profile, dtype, shape);
+  if (batched && (std::fmod(shape.n, 8) != 0 || std::fmod(shape.k, 8) != 0)) {
+    const double flops = 2 * shape.batch * shape.m * shape.n * shape.k;
+    const Seconds odd(std::max(flops / profile.odd_head_flops.value, roofline.value));
+    return scaled(stack, {odd, profile.odd_head_flops.basis, false}, scale);
+  }
+  const GemmTable* table = table_for(profile, dtype);
+  const bool own = table != nullptr;
+  if (!own) table = table_for(profile, DType::bf16);
+  if (!table) return scaled(stack, {roofline / kGuessedGemmShare, Basis::guess, true}, scale);
+  if (own && !batched)
+    if (const GemmRow* row = measured(*table, shape.m, shape.n, shape.k))
+      return scaled(stack, {Seconds(row->seconds), table->basis, false}, scale);
+  KernelTime t{Seconds(0), own && !batched ? Basis::fitted : Basis::guess, false};
+  const GemmShape stacked{shape.m * shape.batch, shape.n, shape.k};
+  t.time = roofline * std::exp(surface(profile, *table, stacked, t.outside));
+  return scaled(stack, t, scale);
+}
+
+KernelTime attention(const DeviceProfile& profile, const Stack& stack, AttentionShape shape, bool backward) {
+  KernelTime t = attention_forward(profile, shape);
+  if (backward && t.basis == Basis::measured) t.basis = profile.attention_backward.basis;
+  return scaled(stack, t, backward ? profile.attention_backward.value : 1);
+}
+
+KernelTime memory_pass(const DeviceProfile& profile, const Stack& stack, Bytes moved) {
+  const BytesPerSec rate(stack.memory_efficiency.value * profile.hbm_bytes_per_s.value);
+  return {Seconds(stack.kernel_floor_s.value) + moved / rate, stack.memory_efficiency.basis, false};
+}
+
+}  // namespace rehearse
