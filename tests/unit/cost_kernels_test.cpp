@@ -1,0 +1,113 @@
+#include <gtest/gtest.h>
+
+#include "sim/cost/kernels.hpp"
+#include "sim/cost/nearest.hpp"
+#include "tests/unit/cost_fixture.hpp"
+
+namespace rehearse {
+namespace {
+
+using test::bare_profile;
+using test::gridded_profile;
+using test::round_stack;
+
+double seconds(const DeviceProfile& p, GemmShape shape, GemmRole role = GemmRole::forward,
+               DType t = DType::bf16) {
+  return gemm(p, round_stack(), t, shape, role).time.value;
+}
+
+TEST(CostGemm, RooflineIsTheGreaterOfWorkAndTraffic) {
+  const auto p = bare_profile();
+  EXPECT_DOUBLE_EQ(gemm_roofline(p, DType::bf16, {4096, 4096, 4096}).value,
+                   2 * 4096.0 * 4096 * 4096 / 100e12);
+  EXPECT_DOUBLE_EQ(gemm_roofline(p, DType::bf16, {1, 4096, 4096}).value,
+                   2 * (4096.0 + 4096 + 4096 * 4096.0) / 1e12);
+  EXPECT_DOUBLE_EQ(gemm_roofline(p, DType::bf16, {64, 64, 64, 10}).value,
+                   10 * gemm_roofline(p, DType::bf16, {64, 64, 64}).value);
+}
+
+TEST(CostGemm, MeasuredShapeHasItsMeasuredTime) {
+  auto p = gridded_profile();
+  p.gemm[0].rows[77].seconds *= 3;
+  for (const auto& row : p.gemm[0].rows) {
+    const auto t = gemm(p, round_stack(), DType::bf16, {row.m, row.n, row.k}, GemmRole::forward);
+    EXPECT_EQ(t.time.value, std::max(row.seconds, 2e-6));
+    EXPECT_EQ(t.basis, Basis::measured);
+    EXPECT_FALSE(t.outside);
+  }
+}
+
+TEST(CostGemm, BetweenShapesTheRatioToTheRooflineIsInterpolated) {
+  const auto p = gridded_profile();
+  for (const GemmShape s : {GemmShape{700, 3000, 5000}, {8192, 8191, 513}, {20000, 20000, 20000}}) {
+    const auto t = gemm(p, round_stack(), DType::bf16, s, GemmRole::forward);
+    EXPECT_NEAR(t.time / gemm_roofline(p, DType::bf16, s), 2, 1e-12);
+    EXPECT_EQ(t.basis, Basis::fitted);
+  }
+  EXPECT_FALSE(gemm(p, round_stack(), DType::bf16, {16000, 8000, 8000}, GemmRole::forward).outside);
+  EXPECT_TRUE(gemm(p, round_stack(), DType::bf16, {20000, 8000, 8000}, GemmRole::forward).outside);
+}
+
+TEST(CostGemm, BothSixteenBitTypesShareATableAndOthersBorrowItsShare) {
+  const auto p = gridded_profile();
+  EXPECT_EQ(seconds(p, {700, 700, 700}), seconds(p, {700, 700, 700}, GemmRole::forward, DType::fp16));
+  const auto t = gemm(p, round_stack(), DType::fp32, {4096, 4096, 4096}, GemmRole::forward);
+  EXPECT_EQ(t.basis, Basis::guess);
+  EXPECT_NEAR(t.time / gemm_roofline(p, DType::fp32, {4096, 4096, 4096}), 2, 1e-12);
+}
+
+TEST(CostGemm, WeightGradientAndScaleMultiplyAndTheFloorHolds) {
+  const auto p = gridded_profile();
+  EXPECT_DOUBLE_EQ(seconds(p, {4096, 4096, 4096}, GemmRole::weight_gradient),
+                   1.25 * seconds(p, {4096, 4096, 4096}));
+  EXPECT_EQ(seconds(p, {4096, 4096, 4096}, GemmRole::input_gradient), seconds(p, {4096, 4096, 4096}));
+  EXPECT_EQ(seconds(p, {8, 8, 8}), 2e-6);
+}
+
+TEST(CostGemm, OddHeadSizesRunWithoutTensorCores) {
+  const auto p = gridded_profile();
+  const GemmShape scores{2048, 2048, 108, 14};
+  const auto t = gemm(p, round_stack(), DType::fp16, scores, GemmRole::forward);
+  EXPECT_DOUBLE_EQ(t.time.value, 2.0 * 14 * 2048 * 2048 * 108 / 10e12);
+  EXPECT_LT(seconds(p, {2048, 2048, 112, 14}), t.time.value / 2);
+}
+
+TEST(CostGemm, RefusesWhatHasNoMeaning) {
+  const auto p = gridded_profile();
+  EXPECT_THROW(seconds(p, {0, 8, 8}), std::invalid_argument);
+  EXPECT_THROW(seconds(p, {8, 8, 8}, GemmRole::forward, DType::fp8), std::invalid_argument);
+}
+
+TEST(CostNearest, KeepsTheSixNearestInOrder) {
+  Nearest<int> n;
+  for (int i : {9, 3, 7, 1, 8, 2, 6, 4, 5}) n.offer(i * i, i);
+  EXPECT_EQ(n.worst(), 36);
+  EXPECT_EQ(n.nearest(), 1);
+  const double weights = 1 + 1 / 2. + 1 / 3. + 1 / 4. + 1 / 5. + 1 / 6.;
+  EXPECT_DOUBLE_EQ(n.interpolate([](int i) { return i; }), 6 / weights);
+}
+
+TEST(CostAttention, MeasuredRowsReproduceAndBackwardIsAMultiple) {
+  auto p = bare_profile();
+  AttentionTable table;
+  for (double s : {1024., 2048., 4096.}) table.rows.push_back({1, s, 16, 16, 128, true, s * s * 1e-10});
+  p.attention.push_back(table);
+  const auto forward = attention(p, round_stack(), {1, 2048, 16, 16, 128, true}, false);
+  EXPECT_DOUBLE_EQ(forward.time.value, 2048.0 * 2048 * 1e-10);
+  EXPECT_EQ(forward.basis, Basis::measured);
+  EXPECT_DOUBLE_EQ(attention(p, round_stack(), {1, 2048, 16, 16, 128, true}, true).time.value,
+                   3 * forward.time.value);
+  const auto full = attention(p, round_stack(), {1, 2048, 16, 16, 128, false}, false);
+  EXPECT_GT(full.time.value, 1.5 * forward.time.value);
+  EXPECT_EQ(full.basis, Basis::fitted);
+}
+
+TEST(CostMemory, FloorAndBytes) {
+  const auto p = bare_profile();
+  EXPECT_DOUBLE_EQ(memory_pass(p, round_stack(), Bytes(1e9)).time.value, 2e-6 + 1e9 / 0.5e12);
+  EXPECT_EQ(memory_pass(p, round_stack(), Bytes(0)).time.value, 2e-6);
+  EXPECT_EQ(memory_pass(p, round_stack(), Bytes(1)).basis, Basis::fitted);
+}
+
+}  // namespace
+}  // namespace rehearse
