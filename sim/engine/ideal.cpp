@@ -1,0 +1,12 @@
+#include "sim/engine/engine.hpp"
+#include "sim/engine/replay.hpp"
+
+namespace rehearse {
+
+Timeline run_ideal(const TaskGraph& graph) {
+  Replay replay(graph, false);
+  while (replay.next() < Replay::kNever) replay.step();
+  return replay.finish("ideal");
+}
+
+}  // namespace rehearse

@@ -1,0 +1,12 @@
+#include "sim/engine/engine.hpp"
+
+namespace rehearse {
+
+std::span<const Named<Engine>> engine_table() {
+  static constexpr Named<Engine> kEngines[] = {
+      {"ideal", "every flow has its links to itself", run_ideal},
+  };
+  return kEngines;
+}
+
+}  // namespace rehearse
