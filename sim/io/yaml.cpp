@@ -263,7 +263,8 @@ DocNode parse_yaml(std::string_view text, const std::string& file, const YamlLim
   return parse_source(text, split_lines(text, file), limits);
 }
 
-DocNode parse_yaml_part(std::string_view text, size_t indent, std::shared_ptr<const SourceText> source) {
+DocNode parse_yaml_part(std::string_view text, size_t indent,
+                        const std::shared_ptr<const SourceText>& source) {
   return parse_source(std::string(indent, ' ') + std::string(text), source, {});
 }
 

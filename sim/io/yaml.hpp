@@ -54,7 +54,8 @@ struct YamlLimits {
 // text that was cut out of a longer one (--set KEY=VALUE) keeps its place; `source` then holds the longer
 // one.
 DocNode parse_yaml(std::string_view text, const std::string& file, const YamlLimits& limits = {});
-DocNode parse_yaml_part(std::string_view text, size_t indent, std::shared_ptr<const SourceText> source);
+DocNode parse_yaml_part(std::string_view text, size_t indent,
+                        const std::shared_ptr<const SourceText>& source);
 
 // Reads and parses a file; also E-FILE-READ. "-" reads standard input.
 DocNode parse_yaml_file(const std::string& path);
