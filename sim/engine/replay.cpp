@@ -11,9 +11,14 @@ namespace rehearse {
 namespace {
 
 constexpr int32_t kRunning = 0;
-constexpr int32_t kArrived = -1;  // a flow that was handed over
-constexpr int32_t kEnded = -2;
+constexpr int32_t kArrived = -1;   // a flow that was handed over
+constexpr int32_t kLinkless = -2;  // a flow that asks nothing of any link
+constexpr int32_t kEnded = -3;
 constexpr int kBlockedShown = 10;
+
+bool crosses_links(const TaskGraph& graph, const Task& flow) {
+  return flow.amount > 0 && flow.route >= 0 && !graph.routes[flow.route].links.empty();
+}
 
 bool is_time(double s) { return std::isfinite(s) && s >= 0; }
 
@@ -52,8 +57,43 @@ double rate_alone(const TaskGraph& graph, const Task& flow) {
   return rate;
 }
 
+namespace {
+
+void check_routes(const TaskGraph& graph) {
+  std::vector<size_t> seen(graph.links.size(), 0);
+  for (size_t r = 0; r < graph.routes.size(); ++r)
+    for (auto [link, weight] : graph.routes[r].links) {
+      if (weight <= 0)
+        throw std::runtime_error("route " + std::to_string(r) + " crosses a link less than once");
+      if (std::exchange(seen[link], r + 1) == r + 1)
+        throw std::runtime_error("route " + std::to_string(r) + " names a link twice");
+    }
+}
+
+// Throws for a task that can never end.
+void check_tasks(const TaskGraph& graph) {
+  auto fail = [&](size_t t, const char* why) {
+    throw std::runtime_error("the task graph cannot progress: " + describe(graph, static_cast<int32_t>(t)) +
+                             ' ' + why);
+  };
+  for (size_t t = 0; t < graph.tasks.size(); ++t) {
+    const Task& task = graph.tasks[t];
+    if (!is_time(task.duration)) fail(t, "has no finite duration");
+    if (task.kind != TaskKind::flow) continue;
+    if (!is_time(task.amount)) fail(t, "has no finite amount");
+    if (!is_time(task.rate_cap)) fail(t, "has no finite rate cap");
+    if (task.amount > 0 && !(rate_alone(graph, task) > 0)) fail(t, "crosses a link that carries nothing");
+  }
+}
+
+}  // namespace
+
 Replay::Replay(const TaskGraph& graph, bool hand_over) : graph_(graph), hand_over_(hand_over) {
-  check(graph);
+  if (num_vertices(graph.edges) != graph.tasks.size())
+    throw std::runtime_error("the task graph has " + std::to_string(graph.tasks.size()) +
+                             " tasks but edges for " + std::to_string(num_vertices(graph.edges)));
+  check_routes(graph);
+  check_tasks(graph);
   const size_t n = graph.tasks.size();
   timeline_.start.assign(n, 0);
   timeline_.end.assign(n, 0);
@@ -75,24 +115,6 @@ Replay::Replay(const TaskGraph& graph, bool hand_over) : graph_(graph), hand_ove
   for (size_t t = 0; t < n; ++t)
     if (state_[t] == 0) first.push_back(static_cast<int32_t>(t));
   for (int32_t t : first) start(t);
-}
-
-void Replay::check(const TaskGraph& graph) const {
-  auto fail = [&](size_t t, const char* why) {
-    throw std::runtime_error("the task graph cannot progress: " + describe(graph, static_cast<int32_t>(t)) +
-                             ' ' + why);
-  };
-  if (num_vertices(graph.edges) != graph.tasks.size())
-    throw std::runtime_error("the task graph has " + std::to_string(graph.tasks.size()) +
-                             " tasks but edges for " + std::to_string(num_vertices(graph.edges)));
-  for (size_t t = 0; t < graph.tasks.size(); ++t) {
-    const Task& task = graph.tasks[t];
-    if (!is_time(task.duration)) fail(t, "has no finite duration");
-    if (task.kind != TaskKind::flow) continue;
-    if (!is_time(task.amount)) fail(t, "has no finite amount");
-    if (!is_time(task.rate_cap)) fail(t, "has no finite rate cap");
-    if (task.amount > 0 && !(rate_alone(graph, task) > 0)) fail(t, "crosses a link that carries nothing");
-  }
 }
 
 void Replay::push(int32_t task, double at) {
@@ -119,6 +141,7 @@ void Replay::step() {
     arrivals_.push_back(due.task);
     return;
   }
+  if (state == kArrived) departures_.push_back(due.task);
   end(due.task);
 }
 
@@ -136,10 +159,9 @@ void Replay::start(int32_t id) {
 
 void Replay::start_flow(int32_t id) {
   const Task& task = graph_.tasks[id];
-  const bool crosses_links = task.amount > 0 && task.route >= 0 && !graph_.routes[task.route].links.empty();
   const double first_byte = now_ + task.duration;
-  if (hand_over_ && crosses_links) return push(id, first_byte);
-  if (hand_over_) state_[id] = kArrived;
+  if (hand_over_ && crosses_links(graph_, task)) return push(id, first_byte);
+  if (hand_over_) state_[id] = kLinkless;
   push(id, task.amount > 0 ? first_byte + task.amount / rate_alone(graph_, task) : first_byte);
 }
 

@@ -27,16 +27,21 @@ class Replay {
  public:
   // With `hand_over`, a flow whose latency has passed waits in arrivals() for the date that set_due() gives
   // it; without, every flow has its links to itself. Throws std::runtime_error for a task that can never end
-  // (a duration that is not a number, a link of no capacity).
+  // (a duration that is not a number, a link of no capacity) and
+  // for a route that names a link twice.
   Replay(const TaskGraph& graph, bool hand_over);
 
   double next() const { return heap_.empty() ? kNever : heap_.front().at; }
   void step();  // one due date: ends or advances one task
+  // Flows whose first byte leaves now, and those that ended, in the order in which they did; the caller
+  // clears both.
   std::vector<int32_t>& arrivals() { return arrivals_; }
+  std::vector<int32_t>& departures() { return departures_; }
   double now() const { return now_; }
 
   void set_due(int32_t task, double at);  // a handed-over flow ends then; replaces an earlier date
-  void clear_due(int32_t task);           // ... or its end is not known any more
+  double due(int32_t task) const { return timeline_.end[task]; }
+  void clear_due(int32_t task);  // ... or its end is not known any more
 
   // Throws std::runtime_error naming the blocked tasks if any is left.
   Timeline finish(std::string engine);
@@ -60,7 +65,6 @@ class Replay {
   void shift_slowing(const std::vector<int32_t>& units, int by);
   void retime(SlowRun& run, int slowers);
   bool slowable(const Task& task) const;
-  void check(const TaskGraph& graph) const;
   void push(int32_t task, double at);
   std::string blocked_text() const;
 
@@ -72,7 +76,7 @@ class Replay {
   Timeline timeline_;  // end[task] holds the date it is due while it runs: others in the heap are stale
   std::vector<DueDate> heap_;
   std::vector<int32_t> state_;  // > 0: predecessors still to end; else one of the states in replay.cpp
-  std::vector<int32_t> arrivals_;
+  std::vector<int32_t> arrivals_, departures_;
   std::vector<int32_t> unit_slowers_;
   std::vector<SlowRun> slow_runs_;  // slots, reused
   std::vector<int32_t> free_slots_;

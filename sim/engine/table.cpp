@@ -4,6 +4,7 @@ namespace rehearse {
 
 std::span<const Named<Engine>> engine_table() {
   static constexpr Named<Engine> kEngines[] = {
+      {"simgrid", "flows share links max-min fairly (SimGrid)", run_simgrid},
       {"ideal", "every flow has its links to itself", run_ideal},
   };
   return kEngines;

@@ -1,0 +1,140 @@
+#include "sim/engine/simgrid_process.hpp"
+
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <exception>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+namespace rehearse {
+
+namespace {
+
+std::runtime_error system_error(const char* what) {
+  return std::runtime_error(std::string("cannot ") + what + " SimGrid's process: " + std::strerror(errno));
+}
+
+void write_bytes(int pipe, const void* data, size_t size) {
+  const char* at = static_cast<const char*>(data);
+  while (size > 0) {
+    const ssize_t n = write(pipe, at, size);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) throw system_error("write from");
+    at += n;
+    size -= static_cast<size_t>(n);
+  }
+}
+
+// False when the other end closed before all of it came.
+bool read_bytes(int pipe, void* data, size_t size) {
+  char* at = static_cast<char*>(data);
+  while (size > 0) {
+    const ssize_t n = read(pipe, at, size);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    at += n;
+    size -= static_cast<size_t>(n);
+  }
+  return true;
+}
+
+template <class Row>
+void write_all(int pipe, const Row& rows) {
+  static_assert(std::is_trivially_copyable_v<typename Row::value_type>);
+  const size_t count = rows.size();
+  write_bytes(pipe, &count, sizeof count);
+  write_bytes(pipe, rows.data(), count * sizeof rows[0]);
+}
+
+template <class Row>
+bool read_all(int pipe, Row& rows) {
+  size_t count = 0;
+  if (!read_bytes(pipe, &count, sizeof count)) return false;
+  rows.resize(count);
+  return read_bytes(pipe, rows.data(), count * sizeof rows[0]);
+}
+
+struct Totals {
+  double step = 0;
+  int64_t events = 0, flows = 0, link_flows = 0;
+};
+
+// Message: the text of what was thrown, empty if nothing was; then the timeline.
+void send(int pipe, const std::function<Timeline()>& replay) {
+  Timeline t;
+  std::string thrown;
+  try {
+    t = replay();
+  } catch (const std::exception& e) {
+    thrown = e.what();
+  }
+  write_all(pipe, thrown);
+  if (!thrown.empty()) return;
+  write_all(pipe, t.engine);
+  const Totals totals{t.step, t.events, t.flows, t.link_flows};
+  write_bytes(pipe, &totals, sizeof totals);
+  write_all(pipe, t.start);
+  write_all(pipe, t.end);
+  write_all(pipe, t.slowed);
+}
+
+bool receive(int pipe, std::string& thrown, Timeline& t) {
+  if (!read_all(pipe, thrown)) return false;
+  if (!thrown.empty()) return true;
+  Totals totals;
+  const bool whole = read_all(pipe, t.engine) && read_bytes(pipe, &totals, sizeof totals) &&
+                     read_all(pipe, t.start) && read_all(pipe, t.end) && read_all(pipe, t.slowed);
+  t.step = totals.step;
+  t.events = totals.events;
+  t.flows = totals.flows;
+  t.link_flows = totals.link_flows;
+  return whole;
+}
+
+[[noreturn]] void be_the_child(int pipe, pid_t parent, const std::function<Timeline()>& replay) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);  // not to outlive a parent that was killed
+  int code = 0;
+  try {
+    if (getppid() == parent) send(pipe, replay);
+  } catch (...) {
+    code = 3;
+  }
+  _exit(code);  // the parent's buffers and exit handlers are its own
+}
+
+}  // namespace
+
+Timeline run_in_child(const std::function<Timeline()>& replay) {
+  int ends[2];
+  if (pipe(ends) != 0) throw system_error("reach");
+  const pid_t parent = getpid();
+  const pid_t child = fork();
+  if (child == 0) {
+    close(ends[0]);
+    be_the_child(ends[1], parent, replay);
+  }
+  close(ends[1]);
+  Timeline timeline;
+  std::string thrown;
+  const bool whole = child > 0 && receive(ends[0], thrown, timeline);
+  close(ends[0]);
+  if (child < 0) throw system_error("start");
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (!whole)
+    throw std::runtime_error(
+        "SimGrid's process ended without a result" +
+        (WIFSIGNALED(status) ? " (signal " + std::to_string(WTERMSIG(status)) + ")" : ""));
+  if (!thrown.empty()) throw std::runtime_error(thrown);
+  return timeline;
+}
+
+}  // namespace rehearse
