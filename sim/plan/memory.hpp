@@ -4,16 +4,25 @@
 
 namespace rehearse {
 
-struct StaticMemory {  // bytes of one rank
+// Bytes of one rank. Per parameter: its width, the gradient's, and two moments in the optimizer's width with
+// a master copy where parameters are narrower (bf16: 2 + 4 + 12 = 18). ZeRO-1 divides the optimizer's part by
+// dp x cp. buffers is an estimate: one gradient bucket (dp x cp > 1), one boundary message for each direction
+// a stage receives from (pp > 1), and one gathered hidden-sized tensor (sequence parallelism). framework is
+// the profile's constant, 0 where the scenario has no profile.
+struct StaticMemory {
   double weights = 0, gradients = 0, optimizer = 0, buffers = 0, framework = 0;
 };
 StaticMemory static_memory(const Scenario& scenario, const std::vector<ChunkPlan>& chunks, StageId stage);
 
-struct ActivationMemory {  // bytes of one rank for one micro-batch of one chunk
-  double stored = 0;  // kept from F to B: Korthikanti et al. 2022, section 4 (eqs 1-5), by recompute kind
-  double transient =
-      0;  // extra while B runs: activations of one recomputed layer, gradients of the widest tensors
-  double logits = 0;  // last chunk only: fp32 logits and their gradient, live in F and B of the head
+// Bytes of one rank for one micro-batch of one chunk.
+struct ActivationMemory {
+  // Kept from F to B: Korthikanti et al. 2022, section 4 (eqs 1-5), by recompute kind.
+  double stored = 0;
+  // Extra while B runs: what one layer recomputes, the gradients of its widest activations and of its widest
+  // matrix; or what the head or the word embedding needs, if that is more.
+  double transient = 0;
+  // Last chunk only, kept from F to B: the fp32 logits, in which softmax and gradient are formed in place.
+  double logits = 0;
 };
 ActivationMemory activation_memory(const Scenario& scenario, const ChunkPlan& chunk);
 

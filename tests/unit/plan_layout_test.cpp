@@ -15,6 +15,7 @@ constexpr Order kTextbook{Axis::tp, Axis::cp, Axis::pp, Axis::ep, Axis::dp};
 
 std::vector<int> values(const std::vector<RankId>& ranks) {
   std::vector<int> v;
+  v.reserve(ranks.size());
   for (const auto r : ranks) v.push_back(r.value);
   return v;
 }
