@@ -1,0 +1,80 @@
+#include <algorithm>
+
+#include "sim/report/report.hpp"
+
+namespace rehearse {
+
+// One run task on one unit.
+struct Run {
+  int32_t unit;
+  double start, end;
+  int32_t task;
+  auto operator<=>(const Run&) const = default;
+};
+
+static std::vector<Run> pipeline_runs(const TaskGraph& graph, const Timeline& timeline) {
+  std::vector<Run> runs;
+  for (size_t t = 0; t < graph.tasks.size(); ++t)
+    if (const Task& task = graph.tasks[t]; task.pipeline)
+      for (int32_t unit : graph.unit_sets[size_t(task.units)])
+        runs.push_back({unit, timeline.start[t], timeline.end[t], int32_t(t)});
+  std::sort(runs.begin(), runs.end());
+  return runs;
+}
+
+// Peaks per stage in the order in which `runs` ran; a chunk's activation lives from the first task of its F
+// to the last of its B, or of its W where the backward is split.
+static std::vector<int> peak_live_of(const TaskGraph& graph, const std::vector<Run>& runs,
+                                     const PipelineShape& shape) {
+  auto slot = [&](const Run& r) {
+    const Task& task = graph.tasks[size_t(r.task)];
+    const auto local = size_t(task.chunk.value / shape.stages);
+    return (size_t(r.unit) * size_t(shape.chunks) + local) * size_t(shape.micro_batches) +
+           size_t(task.micro.value);
+  };
+  auto frees = [&](const Run& r) {
+    const ActionKind kind = graph.tasks[size_t(r.task)].action;
+    return kind == ActionKind::backward || kind == ActionKind::weight_gradient;
+  };
+  const size_t slots = graph.units.size() * size_t(shape.chunks) * size_t(shape.micro_batches);
+  std::vector<int32_t> freed_by(slots, -1);
+  for (const Run& r : runs)
+    if (frees(r)) freed_by[slot(r)] = r.task;
+
+  std::vector<int> live(graph.units.size(), 0), peaks(size_t(shape.stages), 0);
+  std::vector<bool> born(slots, false);
+  for (const Run& r : runs) {
+    const auto unit = size_t(r.unit);
+    if (graph.tasks[size_t(r.task)].action == ActionKind::forward && !born[slot(r)]) {
+      born[slot(r)] = true;
+      int& peak = peaks[size_t(graph.units[unit].pp)];
+      peak = std::max(peak, ++live[unit]);
+    }
+    if (freed_by[slot(r)] == r.task) --live[unit];
+  }
+  return peaks;
+}
+
+PipelineFigures pipeline_figures(const TaskGraph& graph, const Timeline& timeline, const Schedule& schedule) {
+  PipelineFigures figures;
+  const std::vector<Run> runs = pipeline_runs(graph, timeline);
+  figures.peak_live = peak_live_of(graph, runs, schedule.shape);
+  if (runs.empty()) return figures;
+
+  double first = runs.front().start, last = runs.front().end, busy = 0, ranks = 0;
+  for (const Run& r : runs) {
+    const UnitInfo& unit = graph.units[size_t(r.unit)];
+    first = std::min(first, r.start);
+    last = std::max(last, r.end);
+    busy += (r.end - r.start) * unit.stands_for * unit.ranks_each;
+  }
+  for (const UnitInfo& unit : graph.units) ranks += double(unit.stands_for) * unit.ranks_each;
+  figures.makespan_s = last - first;
+  figures.ideal_s = busy / ranks;
+  const double idle = figures.makespan_s - figures.ideal_s;
+  if (figures.makespan_s > 0) figures.bubble_fraction = idle / figures.makespan_s;
+  if (figures.ideal_s > 0) figures.idle_over_ideal = idle / figures.ideal_s;
+  return figures;
+}
+
+}  // namespace rehearse

@@ -1,0 +1,30 @@
+#include "sim/schedule/dependencies.hpp"
+
+namespace rehearse {
+
+ActionIndex::ActionIndex(const Schedule& schedule) : shape_(schedule.shape) {
+  positions_.resize(size_t(shape_.stages) * size_t(shape_.chunks) * size_t(shape_.micro_batches) * 4);
+  for (size_t s = 0; s < schedule.stages.size(); ++s)
+    for (size_t i = 0; i < schedule.stages[s].size(); ++i)
+      if (const Action& a = schedule.stages[s][i]; holds(a)) positions_[slot(a)] = {int32_t(s), int32_t(i)};
+}
+
+bool ActionIndex::holds(const Action& a) const {
+  return a.chunk.value >= 0 && a.chunk.value < shape_.stages * shape_.chunks && a.micro.value >= 0 &&
+         a.micro.value < shape_.micro_batches;
+}
+
+std::optional<Action> need_of(const Action& a, const PipelineShape& shape, const ActionIndex& index) {
+  const int last = shape.stages * shape.chunks - 1, c = a.chunk.value;
+  if (a.kind == ActionKind::forward) {
+    if (c == 0) return std::nullopt;
+    return Action{ActionKind::forward, ChunkId(c - 1), a.micro};
+  }
+  if (a.kind == ActionKind::weight_gradient) return Action{ActionKind::input_gradient, a.chunk, a.micro};
+  if (c == last) return Action{ActionKind::forward, a.chunk, a.micro};
+  const Action whole{ActionKind::backward, ChunkId(c + 1), a.micro};
+  if (index.find(whole).valid()) return whole;
+  return Action{ActionKind::input_gradient, ChunkId(c + 1), a.micro};
+}
+
+}  // namespace rehearse
