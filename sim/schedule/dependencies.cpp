@@ -5,8 +5,13 @@ namespace rehearse {
 ActionIndex::ActionIndex(const Schedule& schedule) : shape_(schedule.shape) {
   positions_.resize(size_t(shape_.stages) * size_t(shape_.chunks) * size_t(shape_.micro_batches) * 4);
   for (size_t s = 0; s < schedule.stages.size(); ++s)
-    for (size_t i = 0; i < schedule.stages[s].size(); ++i)
-      if (const Action& a = schedule.stages[s][i]; holds(a)) positions_[slot(a)] = {int32_t(s), int32_t(i)};
+    for (size_t i = 0; i < schedule.stages[s].size(); ++i) {
+      const Action& a = schedule.stages[s][i];
+      if (!holds(a)) continue;
+      ActionPosition& at = positions_[slot(a)];
+      const int home = stage_of(a.chunk, shape_).value;
+      if (at.stage != home || int(s) == home) at = {int32_t(s), int32_t(i)};
+    }
 }
 
 bool ActionIndex::holds(const Action& a) const {

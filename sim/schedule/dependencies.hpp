@@ -15,7 +15,8 @@ struct ActionPosition {
   bool valid() const { return stage >= 0; }
 };
 
-// Position of every action; an action outside of the shape is not held. The last of doubled ones counts.
+// Position of every action; an action outside of the shape is not held. Of doubled ones the last on its
+// own stage counts.
 class ActionIndex {
  public:
   explicit ActionIndex(const Schedule& schedule);

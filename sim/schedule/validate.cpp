@@ -37,7 +37,7 @@ static std::vector<InputError> misplaced(const Schedule& schedule, const ActionI
                name + " stands" + on + ", but chunk " + std::to_string(a.chunk.value) + " lives on stage " +
                    std::to_string(home.value),
                "stage = chunk mod stages");
-      } else if (const ActionPosition at = index.find(a); at.index != i || at.stage != s) {
+      } else if (const ActionPosition at = index.find(a); at.index != i) {
         report("E-SCHEDULE-TWICE",
                name + on + " is action " + std::to_string(i) + " and again " + std::to_string(at.index),
                "each action runs once a step");

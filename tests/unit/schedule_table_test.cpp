@@ -1,0 +1,75 @@
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <fstream>
+
+#include "sim/base/error.hpp"
+#include "sim/schedule/schedule.hpp"
+
+namespace rehearse {
+namespace {
+
+std::string complaint(const std::string& name, const PipelineShape& shape) {
+  try {
+    load_schedule(name, shape);
+  } catch (const InputErrors& e) {
+    return e.what();
+  }
+  return "";
+}
+
+TEST(ScheduleTable, AWrongNameListsTheValidOnes) {
+  EXPECT_EQ(complaint("1f1d", {2, 4, 1}),
+            "error: no schedule is called '1f1d' [E-SCHEDULE-NAME]\n"
+            "  hint: did you mean '1f1b'? valid: gpipe, 1f1b, interleaved, or the path of a .csv\n");
+}
+
+TEST(ScheduleTable, ShapesThatDoNotFit) {
+  EXPECT_EQ(complaint("interleaved", {4, 6, 1}),
+            "error: schedule 'interleaved' needs at least 2 chunks a stage [E-SCHEDULE-CHUNKS]\n"
+            "  hint: set layout.chunks to 2 or more, or schedule to 1f1b\n"
+            "error: schedule 'interleaved' needs micro-batches in multiples of the stages, and 6 is no "
+            "multiple of 4 "
+            "[E-SCHEDULE-MICRO]\n"
+            "  hint: micro-batches = batch.global / (batch.micro x layout.dp)\n");
+  EXPECT_EQ(complaint("gpipe", {4, 6, 2}),
+            "error: schedule 'gpipe' runs one chunk a stage, not 2 [E-SCHEDULE-CHUNKS]\n"
+            "  hint: set layout.chunks to 1, or schedule to interleaved\n");
+}
+
+TEST(ScheduleTable, ShapesThatCannotBe) {
+  EXPECT_NE(complaint("1f1b", {0, 4, 1}).find("E-SCHEDULE-SHAPE"), std::string::npos);
+  EXPECT_NE(complaint("1f1b", {4, -1, 1}).find("E-SCHEDULE-SHAPE"), std::string::npos);
+  EXPECT_NE(complaint("interleaved", {1 << 20, 1 << 20, 1 << 20}).find("too many actions"),
+            std::string::npos);
+}
+
+TEST(ScheduleTable, LoadsACsvByItsPath) {
+  const std::string path = testing::TempDir() + "rehearse_schedule_table_test.csv";
+  std::ofstream(path) << "0F0,0B0\n";
+  EXPECT_EQ(load_schedule(path, {1, 1, 1}).stages[0].size(), 2U);
+  std::ofstream(path, std::ios::trunc) << "";
+  EXPECT_NE(complaint(path, {1, 1, 1}).find("the schedule is empty [E-SCHEDULE-FILE]"), std::string::npos);
+  std::remove(path.c_str());
+  EXPECT_NE(complaint(path, {1, 1, 1}).find("the schedule cannot be read [E-SCHEDULE-FILE]"),
+            std::string::npos);
+}
+
+// Figure 4 of Narayanan et al. 2021 (p = 4, m = 8), first stage.
+TEST(ScheduleTable, MegatronsInterleavedOrder) {
+  const Schedule schedule = build_schedule("interleaved", {4, 8, 2});
+  std::string first;
+  for (const Action& a : schedule.stages[0]) first += short_name(a) + " ";
+  EXPECT_EQ(first,
+            "0F0 0F1 0F2 0F3 4F0 4F1 4F2 4F3 0F4 0F5 0F6 4B0 0F7 4B1 4F4 4B2 4F5 4B3 4F6 0B0 4F7 0B1 "
+            "0B2 0B3 4B4 4B5 4B6 4B7 0B4 0B5 0B6 0B7 ");
+}
+
+TEST(ScheduleTable, PeakLiveOfAnOrder) {
+  EXPECT_EQ(peak_live(build_schedule("1f1b", {4, 8, 1})), (std::vector<int>{4, 3, 2, 1}));
+  EXPECT_EQ(peak_live(build_schedule("gpipe", {2, 5, 1})), (std::vector<int>{5, 5}));
+  EXPECT_EQ(peak_live(build_schedule("interleaved", {2, 4, 2})), (std::vector<int>{5, 3}));
+}
+
+}  // namespace
+}  // namespace rehearse
