@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "sim/cost/collectives.hpp"
+
 namespace rehearse {
 namespace {
 
@@ -87,39 +89,6 @@ std::string_view dtype_name(DType type) {
   return "unknown";
 }
 
-std::string_view short_dtype(DType type) {
-  switch (type) {
-    case DType::fp32:
-    case DType::tf32:
-      return "f32";
-    case DType::fp16:
-      return "f16";
-    case DType::bf16:
-      return "bf16";
-    case DType::fp8:
-      return "f8e4m3";
-  }
-  return "unknown";
-}
-
-// HTA knows communication by a name that begins with "nccl".
-std::string kernel_name(const Traffic& traffic) {
-  switch (traffic.op) {
-    case CollectiveOp::all_reduce:
-      return fmt::format("ncclDevKernel_AllReduce_Sum_{}_RING_LL", short_dtype(traffic.dtype));
-    case CollectiveOp::all_gather:
-      return "ncclDevKernel_AllGather_RING_LL";
-    case CollectiveOp::reduce_scatter:
-      return fmt::format("ncclDevKernel_ReduceScatter_Sum_{}_RING_LL", short_dtype(traffic.dtype));
-    case CollectiveOp::broadcast:
-      return "ncclDevKernel_Broadcast_RING_LL";
-    case CollectiveOp::all_to_all:
-    case CollectiveOp::send_recv:
-      break;
-  }
-  return "ncclDevKernel_SendRecv";
-}
-
 std::string_view action_letter(ActionKind kind) {
   switch (kind) {
     case ActionKind::forward:
@@ -137,7 +106,10 @@ std::string_view action_letter(ActionKind kind) {
 std::string task_name(const TraceInput& in, const Task& task) {
   if (task.pipeline) return fmt::format("{}{}", action_letter(task.action), task.micro.value);
   if (task.program >= 0) return in.graph.programs[task.program].name;
-  if (task.traffic >= 0) return kernel_name(in.graph.traffic[task.traffic]);
+  if (task.traffic >= 0) {
+    const Traffic& traffic = in.graph.traffic[task.traffic];
+    return nccl_kernel_name(traffic.op, traffic.dtype, Bytes(traffic.bytes_per_call));
+  }
   return is_transfer(task) ? "ncclDevKernel_SendRecv" : "fixed";
 }
 
