@@ -12,6 +12,11 @@ namespace {
 constexpr double kGuessedAttentionShare = 0.6;  // of the roofline, for a device without an attention table
 constexpr double kGuessedGemmShare = 0.7;       // the same without any GEMM table
 
+constexpr double kWeightOfK = 0.49;       // in squared distance
+constexpr double kReferenceFloor = 3e-6;  // s
+
+double round_up(double x, double unit) { return std::ceil(x / unit) * unit; }
+
 bool is_16_bit(DType t) { return t == DType::fp16 || t == DType::bf16; }
 
 double peak_of(const DeviceProfile& profile, DType dtype) {
@@ -36,14 +41,16 @@ const GemmRow* measured(const GemmTable& table, double m, double n, double k) {
   return at != table.rows.end() && at->m == m && at->n == n && at->k == k ? &*at : nullptr;
 }
 
-// log(time / roofline) at a shape from its nearest measured ones. Rows ascend by m, so the walk goes outwards
-// from m and ends when m alone is farther than the sixth neighbour.
+// log(time / reference) at a shape from its nearest measured ones. Rows ascend by m, so the walk goes
+// outwards from m and ends when m alone is farther than the sixth neighbour.
 double surface(const DeviceProfile& profile, const GemmTable& table, const GemmShape& at, bool& outside) {
   const double m = std::log2(at.m), n = std::log2(at.n), k = std::log2(at.k);
+  const double padding = std::log2(round_up(at.m, kGemmTileRows)) - m;
   const auto& rows = table.rows;
   const auto distance = [&](const GemmRow& row) {
-    const double dm = row.log2_m - m, dn = row.log2_n - n, dk = row.log2_k - k;
-    return dm * dm + dn * dn + dk * dk;
+    const double dm = row.log2_m - m, dn = row.log2_n - n, dk = row.log2_k - k,
+                 dp = row.log2_padding - padding;
+    return dm * dm + dn * dn + kWeightOfK * dk * dk + dp * dp;
   };
   Nearest<const GemmRow*> found;
   auto right =
@@ -61,7 +68,7 @@ double surface(const DeviceProfile& profile, const GemmTable& table, const GemmS
   }
   outside = found.nearest() > 1.0 + 1e-9;  // one octave
   return found.interpolate([&](const GemmRow* row) {
-    return std::log(row->seconds / gemm_roofline(profile, table.dtype, {row->m, row->n, row->k}).value);
+    return std::log(row->seconds / gemm_reference(profile, table.dtype, {row->m, row->n, row->k}).value);
   });
 }
 
@@ -113,6 +120,16 @@ Seconds gemm_roofline(const DeviceProfile& profile, DType dtype, const GemmShape
   return Seconds(s.batch * std::max(flops / peak_of(profile, dtype), moved / profile.hbm_bytes_per_s.value));
 }
 
+Seconds gemm_reference(const DeviceProfile& profile, DType dtype, const GemmShape& s) {
+  const double columns = s.n > 128 ? 256 : s.n > 64 ? 128 : 64;
+  const double m = round_up(s.m, kGemmTileRows), n = round_up(s.n, columns);
+  const double waves = s.batch * (m / kGemmTileRows) * (n / columns) / profile.sms.value;
+  const double work =
+      2 * s.batch * m * n * s.k / peak_of(profile, dtype) * std::sqrt(std::ceil(waves) / waves);
+  const double moved = s.batch * bytes_of(dtype) * (s.m * s.n + s.m * s.k + s.n * s.k);
+  return Seconds(kReferenceFloor + std::max(work, moved / profile.hbm_bytes_per_s.value));
+}
+
 KernelTime gemm(const DeviceProfile& profile, const Stack& stack, DType dtype, GemmShape shape,
                 GemmRole role) {
   if (!(shape.m > 0 && shape.n > 0 && shape.k > 0 && shape.batch > 0))
@@ -135,7 +152,7 @@ KernelTime gemm(const DeviceProfile& profile, const Stack& stack, DType dtype, G
       return scaled(stack, {Seconds(row->seconds), table->basis, false}, scale);
   KernelTime t{Seconds(0), own && !batched ? Basis::fitted : Basis::guess, false};
   const GemmShape stacked{shape.m * shape.batch, shape.n, shape.k};
-  t.time = roofline * std::exp(surface(profile, *table, stacked, t.outside));
+  t.time = gemm_reference(profile, dtype, shape) * std::exp(surface(profile, *table, stacked, t.outside));
   return scaled(stack, t, scale);
 }
 

@@ -28,11 +28,19 @@ struct KernelTime {
 // B.
 Seconds gemm_roofline(const DeviceProfile& profile, DType dtype, const GemmShape& shape);
 
-// A measured shape has its measured time (basis measured). Else time / roofline is interpolated between the 6
-// nearest measured shapes, distance in log2(m, n, k), weights 1/distance, in the logarithm; times the
-// roofline of the shape (basis fitted). fp16 and bf16 share a table. A type without a table runs at the
-// 16-bit surface's share of its own roofline (basis guess). A batch is looked up as one GEMM whose rows are
-// stacked, (batch m, n, k), with the batch's own roofline; where n or k is not a multiple of 8 it runs at
+// The roofline as tiles see it, to which measured times are compared: 3 us + max(padded FLOPs / peak x
+// sqrt(waves / busy waves), bytes / HBM bandwidth). m is padded to 128 rows, n to 256 columns (128 or 64
+// where n is no more); waves = tiles / SMs, rounded up for busy. The root was chosen on the A100 table:
+// kernels that split k or hold two tiles an SM blur the last wave, and half of its logarithm left the least
+// error.
+Seconds gemm_reference(const DeviceProfile& profile, DType dtype, const GemmShape& shape);
+
+// A measured shape has its measured time (basis measured). Else time / reference is interpolated, in the
+// logarithm, between the 6 nearest measured shapes with weights 1/distance; distance over log2(m), log2(n),
+// 0.7 log2(k) and the logarithm of m's padding; times the reference of the shape (basis fitted). fp16 and
+// bf16 share a table. A type without a table runs at the 16-bit surface's share of its own reference (basis
+// guess). A batch is looked up as one GEMM whose rows are stacked, (batch m, n, k), with the batch's own
+// reference (basis guess: no public 16-bit table of them); where n or k is not a multiple of 8 it runs at
 // DeviceProfile::odd_head_flops. Weight gradients take Stack::wgrad_scale, all take Stack::gemm_scale, none
 // ends before Stack::kernel_floor_s. Throws std::invalid_argument where the profile has no peak for `dtype`
 // or a dimension is not positive.

@@ -26,8 +26,11 @@ enum class CollectiveOp : uint8_t {
   broadcast
 };
 
+// Rows of a tile of the 16-bit GEMM kernels: a shape fills whole ones.
+inline constexpr double kGemmTileRows = 128;
+
 // One measured GEMM, C[m,n] = A[m,k] B[k,n]. The logarithms are kept because a look-up measures distance in
-// them.
+// them; log2_padding is that of m rounded up to whole tiles over m.
 struct GemmRow {
   GemmRow(double m_, double n_, double k_, double seconds_)
       : m(m_),
@@ -36,10 +39,12 @@ struct GemmRow {
         seconds(seconds_),
         log2_m(std::log2(m_)),
         log2_n(std::log2(n_)),
-        log2_k(std::log2(k_)) {}
+        log2_k(std::log2(k_)) {
+    log2_padding = std::log2(std::ceil(m / kGemmTileRows) * kGemmTileRows) - log2_m;
+  }
   double m, n, k;
   double seconds;
-  double log2_m, log2_n, log2_k;
+  double log2_m, log2_n, log2_k, log2_padding;
 };
 struct GemmTable {
   DType dtype = DType::bf16;
@@ -106,6 +111,7 @@ struct DeviceProfile {
   Constant memory_bytes;        // capacity
   Constant hbm_bytes_per_s;     // data-sheet bandwidth
   Constant nvlink_bytes_per_s;  // one GPU, one direction, of the node that the tables were measured on
+  Constant sms;                 // streaming multiprocessors
   Constant framework_bytes;     // CUDA context, NCCL buffers, allocator slack
   std::vector<std::pair<DType, Constant>> peak_flops;  // dense, FLOP/s
   std::vector<GemmTable> gemm;
