@@ -65,10 +65,9 @@ std::vector<const CollectiveTable*> tables_for(const DeviceProfile& profile, Col
 CollectiveTime from_tables(const std::vector<const CollectiveTable*>& tables, double bytes,
                            double nvlink_ratio) {
   const CurveValue at = chained_curve(tables, bytes);
+  if (nvlink_ratio == 1) return {Seconds(at.seconds), at.basis, at.outside};
   const double latency = std::min(at.seconds, tables.front()->seconds.front());
-  CollectiveTime t{Seconds(latency + (at.seconds - latency) * nvlink_ratio), at.basis, at.outside};
-  if (nvlink_ratio != 1) t.basis = Basis::guess;
-  return t;
+  return {Seconds(latency + (at.seconds - latency) * nvlink_ratio), Basis::guess, at.outside};
 }
 
 // Sizes at which a group of `there` ranks sends as many bytes a rank as one of `here` ranks does with
@@ -185,8 +184,11 @@ WireCollective across_nodes(const DeviceProfile& profile, const Stack& stack, Co
 CollectiveTime p2p_in_node(const DeviceProfile& profile, Bytes bytes, BytesPerSec nvlink,
                            Seconds nvlink_latency) {
   const auto tables = tables_for(profile, CollectiveOp::send_recv, 2);
-  if (!tables.empty())
-    return from_tables(tables, bytes.value, profile.nvlink_bytes_per_s.value / nvlink.value);
+  if (!tables.empty()) {
+    CollectiveTime t = from_tables(tables, bytes.value, profile.nvlink_bytes_per_s.value / nvlink.value);
+    t.time += nvlink_latency - Seconds(profile.nvlink_latency_s.value);
+    return t;
+  }
   const BytesPerSec rate = nvlink * profile.nvlink_efficiency.value;
   const Seconds latency = Seconds(profile.p2p_nvlink_latency_s.value) + nvlink_latency;
   return {latency + bytes / rate, profile.p2p_nvlink_latency_s.basis, false};

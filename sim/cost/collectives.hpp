@@ -50,8 +50,8 @@ WireCollective across_nodes(const DeviceProfile& profile, const Stack& stack, Co
                             const GroupShape& shape, Bytes bytes, BytesPerSec nvlink,
                             BytesPerSec node_network = BytesPerSec(200e9), Seconds nic_latency = Seconds(0));
 
-// One transfer between two GPUs of a node: latency of software and link + bytes / rate; by the send_recv
-// table of two ranks where there is one, as in_node_collective.
+// One transfer between two GPUs of a node: by the send_recv table of two ranks where there is one, with the
+// difference between `nvlink_latency` and the profile's added; else software and link latency + bytes / rate.
 CollectiveTime p2p_in_node(const DeviceProfile& profile, Bytes bytes, BytesPerSec nvlink,
                            Seconds nvlink_latency);
 

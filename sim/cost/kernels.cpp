@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <stdexcept>
 
 #include "sim/cost/nearest.hpp"
@@ -14,6 +15,14 @@ constexpr double kGuessedGemmShare = 0.7;       // the same without any GEMM tab
 
 constexpr double kWeightOfK = 0.49;       // in squared distance
 constexpr double kReferenceFloor = 3e-6;  // s
+
+// Tiles of kGemmTileRows x columns, and what a FLOP costs in them beside the widest, which reuses operands
+// most.
+struct Tile {
+  double columns, cost, widest;  // taken for n up to `widest`
+};
+constexpr double kAnyWidth = std::numeric_limits<double>::infinity();
+constexpr Tile kTiles[] = {{256, 1, kAnyWidth}, {128, 1.15, kAnyWidth}, {64, 1.4, 64}};
 
 double round_up(double x, double unit) { return std::ceil(x / unit) * unit; }
 
@@ -121,13 +130,17 @@ Seconds gemm_roofline(const DeviceProfile& profile, DType dtype, const GemmShape
 }
 
 Seconds gemm_reference(const DeviceProfile& profile, DType dtype, const GemmShape& s) {
-  const double columns = s.n > 128 ? 256 : s.n > 64 ? 128 : 64;
-  const double m = round_up(s.m, kGemmTileRows), n = round_up(s.n, columns);
-  const double waves = s.batch * (m / kGemmTileRows) * (n / columns) / profile.sms.value;
-  const double work =
-      2 * s.batch * m * n * s.k / peak_of(profile, dtype) * std::sqrt(std::ceil(waves) / waves);
+  double work = std::numeric_limits<double>::infinity();
+  for (const Tile& tile : kTiles) {
+    if (s.n > tile.widest) continue;
+    const double m = round_up(s.m, kGemmTileRows), n = round_up(s.n, tile.columns);
+    const double waves = s.batch * (m / kGemmTileRows) * (n / tile.columns) / profile.sms.value;
+    const double partly_idle = std::sqrt(std::ceil(waves) / waves);
+    work = std::min(work, tile.cost * partly_idle * 2 * s.batch * m * n * s.k);
+  }
   const double moved = s.batch * bytes_of(dtype) * (s.m * s.n + s.m * s.k + s.n * s.k);
-  return Seconds(kReferenceFloor + std::max(work, moved / profile.hbm_bytes_per_s.value));
+  const double compute = work / peak_of(profile, dtype), memory = moved / profile.hbm_bytes_per_s.value;
+  return Seconds(kReferenceFloor + std::max(compute, memory));
 }
 
 KernelTime gemm(const DeviceProfile& profile, const Stack& stack, DType dtype, GemmShape shape,
@@ -151,7 +164,9 @@ KernelTime gemm(const DeviceProfile& profile, const Stack& stack, DType dtype, G
     if (const GemmRow* row = measured(*table, shape.m, shape.n, shape.k))
       return scaled(stack, {Seconds(row->seconds), table->basis, false}, scale);
   KernelTime t{Seconds(0), own && !batched ? Basis::fitted : Basis::guess, false};
-  const GemmShape stacked{shape.m * shape.batch, shape.n, shape.k};
+  // Taller than the tallest measured matrix, a stack of them is as efficient as that one.
+  const double tallest = std::max(shape.m, table->rows.back().m);
+  const GemmShape stacked{std::min(shape.m * shape.batch, tallest), shape.n, shape.k};
   t.time = gemm_reference(profile, dtype, shape) * std::exp(surface(profile, *table, stacked, t.outside));
   return scaled(stack, t, scale);
 }

@@ -29,10 +29,10 @@ struct KernelTime {
 Seconds gemm_roofline(const DeviceProfile& profile, DType dtype, const GemmShape& shape);
 
 // The roofline as tiles see it, to which measured times are compared: 3 us + max(padded FLOPs / peak x
-// sqrt(waves / busy waves), bytes / HBM bandwidth). m is padded to 128 rows, n to 256 columns (128 or 64
-// where n is no more); waves = tiles / SMs, rounded up for busy. The root was chosen on the A100 table:
-// kernels that split k or hold two tiles an SM blur the last wave, and half of its logarithm left the least
-// error.
+// sqrt(begun waves / waves), bytes / HBM bandwidth). m is padded to 128 rows and n to 256 columns, or to 128
+// at 1.15 of the cost where that is less (64 at 1.4 where n is no more); waves = tiles / SMs. The root and
+// the costs were chosen on the A100 table: kernels that split k or hold two tiles an SM blur the last wave,
+// and half of its logarithm left the least error.
 Seconds gemm_reference(const DeviceProfile& profile, DType dtype, const GemmShape& shape);
 
 // A measured shape has its measured time (basis measured). Else time / reference is interpolated, in the

@@ -111,6 +111,7 @@ struct DeviceProfile {
   Constant memory_bytes;        // capacity
   Constant hbm_bytes_per_s;     // data-sheet bandwidth
   Constant nvlink_bytes_per_s;  // one GPU, one direction, of the node that the tables were measured on
+  Constant nvlink_latency_s;    // GPU to GPU, of the same node
   Constant sms;                 // streaming multiprocessors
   Constant framework_bytes;     // CUDA context, NCCL buffers, allocator slack
   std::vector<std::pair<DType, Constant>> peak_flops;  // dense, FLOP/s

@@ -136,7 +136,8 @@ TEST(CostTransfer, InNodeIsLatencyAndRate) {
   EXPECT_DOUBLE_EQ(p2p_in_node(p, Bytes(8e8), kNvlink, Seconds(1e-6)).time.value, 4e-6 + 1e-6 + 8e8 / 80e9);
   EXPECT_DOUBLE_EQ(p2p_network_latency(p, Seconds(2e-6)).value, 11e-6);
   p.collectives.push_back(collective_table(CollectiveOp::send_recv, 2, {1e3, 1e6}, {8e-6, 20e-6}));
-  EXPECT_DOUBLE_EQ(p2p_in_node(p, Bytes(1e6), kNvlink, Seconds(0)).time.value, 20e-6);
+  EXPECT_DOUBLE_EQ(p2p_in_node(p, Bytes(1e6), kNvlink, Seconds(1e-6)).time.value, 20e-6);
+  EXPECT_DOUBLE_EQ(p2p_in_node(p, Bytes(1e6), kNvlink, Seconds(3e-6)).time.value, 22e-6);
 }
 
 TEST(CostNames, AreThoseOfNccl) {

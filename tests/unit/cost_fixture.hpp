@@ -23,6 +23,8 @@ inline DeviceProfile bare_profile() {
   p.name = "round";
   p.hbm_bytes_per_s = constant(1e12, Basis::datasheet);
   p.nvlink_bytes_per_s = constant(100e9, Basis::datasheet);
+  p.nvlink_latency_s = constant(1e-6);
+  p.sms = constant(100, Basis::datasheet);
   p.peak_flops = {
       {DType::bf16, constant(100e12)}, {DType::fp16, constant(100e12)}, {DType::fp32, constant(10e12)}};
   p.attention_backward = constant(3);

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "sim/cost/kernels.hpp"
 #include "sim/cost/nearest.hpp"
 #include "tests/unit/cost_fixture.hpp"
@@ -37,23 +39,44 @@ TEST(CostGemm, MeasuredShapeHasItsMeasuredTime) {
   }
 }
 
-TEST(CostGemm, BetweenShapesTheRatioToTheRooflineIsInterpolated) {
-  const auto p = gridded_profile();
-  for (const GemmShape s : {GemmShape{700, 3000, 5000}, {8192, 8191, 513}, {20000, 20000, 20000}}) {
+TEST(CostGemm, ReferenceFillsTilesAndWaves) {
+  const auto p = bare_profile();  // 100 SMs
+  const auto reference = [&](GemmShape s) { return gemm_reference(p, DType::bf16, s).value; };
+  const auto work = [](double m, double n, double k) { return 2 * m * n * k / 100e12; };
+  // 80 x 40 tiles of 128 x 256 are 32 waves
+  EXPECT_DOUBLE_EQ(reference({10240, 10240, 8192}), 3e-6 + work(10240, 10240, 8192));
+  // 81 rows of tiles are 32.4 waves, 33 of which are begun
+  EXPECT_DOUBLE_EQ(reference({10241, 10240, 8192}), 3e-6 + work(10368, 10240, 8192) * std::sqrt(33 / 32.4));
+  // 100 narrow tiles fill one wave, 60 wide ones would pad n and leave 40 SMs idle
+  EXPECT_DOUBLE_EQ(reference({2560, 640, 8192}), 3e-6 + 1.15 * work(2560, 640, 8192));
+  // the products of a batch fill waves together: 25 x 8 tiles
+  EXPECT_DOUBLE_EQ(reference({1024, 256, 8192, 25}), 3e-6 + 25 * work(1024, 256, 8192));
+  EXPECT_DOUBLE_EQ(reference({128, 8192, 64, 10}),
+                   3e-6 + 10 * 2 * (128. * 8192 + 128 * 64 + 8192 * 64) / 1e12);
+}
+
+TEST(CostGemm, BetweenShapesTheRatioToTheReferenceIsInterpolated) {
+  auto p = gridded_profile();
+  for (auto& row : p.gemm[0].rows)
+    row.seconds = 2 * gemm_reference(p, DType::bf16, {row.m, row.n, row.k}).value;
+  for (const GemmShape s :
+       {GemmShape{700, 3000, 5000}, {8192, 8191, 513}, {20000, 20000, 20000}, {64, 512, 512, 40}}) {
     const auto t = gemm(p, round_stack(), DType::bf16, s, GemmRole::forward);
-    EXPECT_NEAR(t.time / gemm_roofline(p, DType::bf16, s), 2, 1e-12);
-    EXPECT_EQ(t.basis, Basis::fitted);
+    EXPECT_NEAR(t.time / gemm_reference(p, DType::bf16, s), 2, 1e-12);
+    EXPECT_EQ(t.basis, s.batch > 1 ? Basis::guess : Basis::fitted);
   }
-  EXPECT_FALSE(gemm(p, round_stack(), DType::bf16, {16000, 8000, 8000}, GemmRole::forward).outside);
-  EXPECT_TRUE(gemm(p, round_stack(), DType::bf16, {20000, 8000, 8000}, GemmRole::forward).outside);
+  EXPECT_FALSE(gemm(p, round_stack(), DType::bf16, {8192 * 2, 8192, 8192}, GemmRole::forward).outside);
+  EXPECT_TRUE(gemm(p, round_stack(), DType::bf16, {8192 * 2.5, 8192, 8192}, GemmRole::forward).outside);
 }
 
 TEST(CostGemm, BothSixteenBitTypesShareATableAndOthersBorrowItsShare) {
-  const auto p = gridded_profile();
+  auto p = gridded_profile();
+  for (auto& row : p.gemm[0].rows)
+    row.seconds = 2 * gemm_reference(p, DType::bf16, {row.m, row.n, row.k}).value;
   EXPECT_EQ(seconds(p, {700, 700, 700}), seconds(p, {700, 700, 700}, GemmRole::forward, DType::fp16));
   const auto t = gemm(p, round_stack(), DType::fp32, {4096, 4096, 4096}, GemmRole::forward);
   EXPECT_EQ(t.basis, Basis::guess);
-  EXPECT_NEAR(t.time / gemm_roofline(p, DType::fp32, {4096, 4096, 4096}), 2, 1e-12);
+  EXPECT_NEAR(t.time / gemm_reference(p, DType::fp32, {4096, 4096, 4096}), 2, 1e-12);
 }
 
 TEST(CostGemm, WeightGradientAndScaleMultiplyAndTheFloorHolds) {
@@ -61,7 +84,10 @@ TEST(CostGemm, WeightGradientAndScaleMultiplyAndTheFloorHolds) {
   EXPECT_DOUBLE_EQ(seconds(p, {4096, 4096, 4096}, GemmRole::weight_gradient),
                    1.25 * seconds(p, {4096, 4096, 4096}));
   EXPECT_EQ(seconds(p, {4096, 4096, 4096}, GemmRole::input_gradient), seconds(p, {4096, 4096, 4096}));
-  EXPECT_EQ(seconds(p, {8, 8, 8}), 2e-6);
+  auto slow = round_stack();
+  slow.kernel_floor_s.value = 4e-6;
+  EXPECT_EQ(gemm(p, slow, DType::bf16, {8, 8, 8}, GemmRole::forward).time.value, 4e-6);
+  EXPECT_LT(seconds(p, {8, 8, 8}), 4e-6);
 }
 
 TEST(CostGemm, OddHeadSizesRunWithoutTensorCores) {

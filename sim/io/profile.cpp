@@ -1,0 +1,309 @@
+#include "sim/io/profile.hpp"
+
+#include <filesystem>
+
+#include "sim/io/csv.hpp"
+#include "sim/io/file.hpp"
+#include "sim/io/reader.hpp"
+
+namespace rehearse {
+namespace {
+
+constexpr Named<Basis> kBases[] = {{"measured", "read from an instrument", Basis::measured},
+                                   {"fitted", "chosen so that a model meets measurements", Basis::fitted},
+                                   {"datasheet", "the maker's figure", Basis::datasheet},
+                                   {"guess", "neither", Basis::guess}};
+constexpr Named<DType> kDTypes[] = {{"fp32", "", DType::fp32},
+                                    {"tf32", "", DType::tf32},
+                                    {"fp16", "", DType::fp16},
+                                    {"bf16", "", DType::bf16},
+                                    {"fp8", "", DType::fp8}};
+constexpr Named<CollectiveOp> kOps[] = {
+    {"all_reduce", "", CollectiveOp::all_reduce},         {"all_gather", "", CollectiveOp::all_gather},
+    {"reduce_scatter", "", CollectiveOp::reduce_scatter}, {"all_to_all", "", CollectiveOp::all_to_all},
+    {"send_recv", "", CollectiveOp::send_recv},           {"broadcast", "", CollectiveOp::broadcast}};
+
+enum class Unit { number, bytes, seconds, bytes_per_s, flop_per_s };
+
+// A key that holds one constant of T.
+template <class T>
+struct Entry {
+  std::string_view key;
+  Constant T::*field;
+  Unit unit;
+  NumberRange range = kPositive;
+};
+
+constexpr Entry<DeviceProfile> kDevice[] = {
+    {"memory", &DeviceProfile::memory_bytes, Unit::bytes},
+    {"hbm", &DeviceProfile::hbm_bytes_per_s, Unit::bytes_per_s},
+    {"nvlink", &DeviceProfile::nvlink_bytes_per_s, Unit::bytes_per_s},
+    {"nvlink_latency", &DeviceProfile::nvlink_latency_s, Unit::seconds, kNotNegative},
+    {"sms", &DeviceProfile::sms, Unit::number},
+    {"framework", &DeviceProfile::framework_bytes, Unit::bytes, kNotNegative},
+    {"attention_backward", &DeviceProfile::attention_backward, Unit::number},
+    {"odd_head", &DeviceProfile::odd_head_flops, Unit::flop_per_s},
+    {"nvlink_efficiency", &DeviceProfile::nvlink_efficiency, Unit::number, kFraction},
+    {"p2p_nvlink_latency", &DeviceProfile::p2p_nvlink_latency_s, Unit::seconds, kNotNegative},
+    {"p2p_network_latency", &DeviceProfile::p2p_network_latency_s, Unit::seconds, kNotNegative},
+};
+
+constexpr Entry<CollectiveAlgorithm> kAlgorithm[] = {
+    {"base", &CollectiveAlgorithm::base_s, Unit::seconds},
+    {"hop_nvlink", &CollectiveAlgorithm::hop_nvlink_s, Unit::seconds, kNotNegative},
+    {"hop_network", &CollectiveAlgorithm::hop_network_s, Unit::seconds, kNotNegative},
+    {"payload", &CollectiveAlgorithm::payload, Unit::number, kFraction},
+};
+
+constexpr Entry<Stack> kStack[] = {
+    {"gemm_scale", &Stack::gemm_scale, Unit::number},
+    {"memory_efficiency", &Stack::memory_efficiency, Unit::number, kFraction},
+    {"kernel_floor", &Stack::kernel_floor_s, Unit::seconds, kNotNegative},
+    {"host_per_kernel", &Stack::host_per_kernel_s, Unit::seconds, kNotNegative},
+    {"overlap_slowdown", &Stack::overlap_slowdown, Unit::number, kNotNegative},
+    {"network_efficiency", &Stack::network_efficiency, Unit::number, kFraction},
+    {"p2p_efficiency", &Stack::p2p_efficiency, Unit::number, kFraction},
+    {"wgrad_scale", &Stack::wgrad_scale, Unit::number, kPositive},
+    {"grad_accumulate_bytes", &Stack::grad_accumulate_bytes, Unit::number, kNotNegative},
+    {"loss_bytes_per_logit", &Stack::loss_bytes_per_logit, Unit::number, kNotNegative},
+    {"optimizer_bytes_per_param", &Stack::optimizer_bytes_per_param, Unit::number, kNotNegative},
+    {"straggler_per_doubling", &Stack::straggler_per_doubling, Unit::number, kNotNegative},
+};
+
+template <class Q>
+bool read_as(const DocNode& node, const std::string& key, Problems& problems, double& out,
+             NumberRange range) {
+  Q quantity;
+  if (!read_value(node, key, problems, quantity, range)) return false;
+  out = quantity.value;
+  return true;
+}
+
+bool read_amount(const DocNode& node, const std::string& key, Problems& problems, double& out, Unit unit,
+                 NumberRange range) {
+  switch (unit) {
+    case Unit::bytes:
+      return read_as<Bytes>(node, key, problems, out, range);
+    case Unit::seconds:
+      return read_as<Seconds>(node, key, problems, out, range);
+    case Unit::bytes_per_s:
+      return read_as<BytesPerSec>(node, key, problems, out, range);
+    case Unit::flop_per_s:
+      return read_as<FlopPerSec>(node, key, problems, out, range);
+    case Unit::number:
+      break;
+  }
+  return read_value(node, key, problems, out, range);
+}
+
+// {value, basis, source}
+void read_constant(const DocNode& node, const std::string& path, Problems& problems, Constant& out, Unit unit,
+                   NumberRange range) {
+  MapReader map(node, path, problems);
+  if (const DocNode* value = map.require("value"))
+    read_amount(*value, map.path_of("value"), problems, out.value, unit, range);
+  map.required("basis", out.basis, kBases);
+  map.required("source", out.source);
+  map.finish();
+}
+
+template <class T, size_t N>
+void read_constants(MapReader& map, const Entry<T> (&entries)[N], T& out, bool all) {
+  for (const auto& e : entries)
+    if (const DocNode* node = all ? map.require(e.key) : map.find(e.key))
+      read_constant(*node, map.path_of(e.key), map.problems(), out.*e.field, e.unit, e.range);
+}
+
+void read_device(const DocNode& node, Problems& problems, DeviceProfile& out) {
+  MapReader map(node, "device", problems);
+  read_constants(map, kDevice, out, true);
+  if (const DocNode* peaks = map.require("peak")) {
+    MapReader types(*peaks, "device.peak", problems);
+    for (const auto& type : kDTypes)
+      if (const DocNode* peak = types.find(type.name)) {
+        Constant flops;
+        read_constant(*peak, types.path_of(type.name), problems, flops, Unit::flop_per_s, kPositive);
+        out.peak_flops.emplace_back(type.value, flops);
+      }
+    types.finish();
+    if (peaks->kind == NodeKind::map && !peaks->find("bf16") && !peaks->find("fp16"))
+      problems.add(peaks->mark, "device.peak", "E-KEY-MISSING", "device.peak needs bf16 or fp16");
+  }
+  map.finish();
+}
+
+void read_algorithms(const DocNode& node, Problems& problems, DeviceProfile& out) {
+  MapReader map(node, "algorithms", problems);
+  for (const char* name : {"ring-ll", "ring-ll128", "ring-simple", "tree-ll", "tree-ll128", "tree-simple"}) {
+    const bool ring_simple = std::string_view(name) == "ring-simple";  // the one that everything can run
+    const DocNode* row = ring_simple ? map.require(name) : map.find(name);
+    if (!row) continue;
+    CollectiveAlgorithm a;
+    a.name = name;
+    a.tree = a.name.starts_with("tree");
+    MapReader fields(*row, map.path_of(name), problems);
+    read_constants(fields, kAlgorithm, a, true);
+    fields.finish();
+    out.algorithms.push_back(std::move(a));
+  }
+  map.finish();
+}
+
+void read_stack(const DocEntry& entry, Problems& problems, DeviceProfile& out) {
+  MapReader map(entry.value, "stacks." + entry.key, problems);
+  Stack stack;
+  std::string like;
+  const bool inherits = map.optional("like", like);
+  if (inherits) {
+    if (const Stack* base = out.stack(like)) {
+      stack = *base;
+    } else {
+      std::vector<std::string_view> names;
+      for (const auto& s : out.stacks) names.push_back(s.name);
+      map.problem(map.node().find("like")->mark, "like", "E-PROFILE-STACK",
+                  map.path_of("like") + " names no set of constants above it: " + quote(like),
+                  suggest(like, names));
+    }
+  }
+  stack.name = entry.key;
+  map.required("help", stack.help);
+  read_constants(map, kStack, stack, !inherits);
+  map.finish();
+  out.stacks.push_back(std::move(stack));
+}
+
+void read_stacks(MapReader& top, DeviceProfile& out) {
+  if (const DocNode* stacks = top.require("stacks")) {
+    if (stacks->kind != NodeKind::map)
+      top.problem(stacks->mark, "stacks", "E-TYPE", "stacks must be a mapping, not " + describe(*stacks));
+    for (const auto& entry : stacks->entries) read_stack(entry, top.problems(), out);
+  }
+  if (!top.required("default_stack", out.default_stack) || out.stack(out.default_stack)) return;
+  std::vector<std::string_view> names;
+  for (const auto& s : out.stacks) names.push_back(s.name);
+  top.problem(top.node().find("default_stack")->mark, "default_stack", "E-PROFILE-STACK",
+              "default_stack names no set of constants: " + quote(out.default_stack),
+              suggest(out.default_stack, names));
+}
+
+// FNV-1a, 64 bit.
+struct Digest {
+  uint64_t state = 0xcbf29ce484222325u;
+  void add(std::string_view bytes) {
+    for (const char byte : bytes) state = (state ^ static_cast<uint8_t>(byte)) * 0x100000001b3u;
+  }
+  std::string hex() const {
+    std::string text;
+    for (int shift = 60; shift >= 0; shift -= 4) text += "0123456789abcdef"[state >> shift & 15];
+    return text;
+  }
+};
+
+struct TableReader {
+  std::filesystem::path folder;
+  Problems& problems;
+  Digest& digest;
+
+  // Reads what all tables have and the numbers of the CSV; empty where there is a problem.
+  template <class Table>
+  std::vector<double> read(MapReader& map, Table& out, std::span<const CsvColumn> columns, size_t keys) {
+    map.required("basis", out.basis, kBases);
+    map.required("source", out.source);
+    map.required("licence", out.licence);
+    map.optional("caveats", out.caveats);
+    std::string name;
+    const bool named = map.required("table", name);
+    map.finish();
+    if (!named) return {};
+    const std::filesystem::path path = folder / name;
+    out.file = path.filename().string();
+    try {
+      const std::string text = read_file(path.string(), place_of(map.node().find("table")->mark));
+      digest.add(name);
+      digest.add(text);
+      return parse_csv(text, path.string(), columns, keys, problems);
+    } catch (const InputErrors& errors) {
+      problems.add(errors);
+      return {};
+    }
+  }
+};
+
+void read_gemm(const DocNode& node, const std::string& path, TableReader& reader, DeviceProfile& out) {
+  static constexpr CsvColumn kColumns[] = {{"m"}, {"n"}, {"k"}, {"time_us"}};
+  MapReader map(node, path, reader.problems);
+  GemmTable table;
+  map.required("dtype", table.dtype, kDTypes);
+  const auto all = reader.read(map, table, kColumns, 3);
+  table.rows.reserve(all.size() / 4);
+  for (size_t i = 0; i + 3 < all.size(); i += 4)
+    table.rows.emplace_back(all[i], all[i + 1], all[i + 2], all[i + 3] * 1e-6);
+  for (const auto& other : out.gemm)
+    if (other.dtype == table.dtype)
+      map.problem(node.mark, "dtype", "E-PROFILE-TABLE", "two GEMM tables for one type");
+  if (!table.rows.empty()) out.gemm.push_back(std::move(table));
+}
+
+void read_attention(const DocNode& node, const std::string& path, TableReader& reader, DeviceProfile& out) {
+  static constexpr CsvColumn kColumns[] = {{"sequence"}, {"batch"},        {"heads"},  {"kv_heads"},
+                                           {"head_dim"}, {"causal", true}, {"time_us"}};
+  MapReader map(node, path, reader.problems);
+  AttentionTable table;
+  const auto all = reader.read(map, table, kColumns, 6);
+  table.rows.reserve(all.size() / 7);
+  for (size_t i = 0; i + 6 < all.size(); i += 7)
+    table.rows.push_back(
+        {all[i + 1], all[i], all[i + 2], all[i + 3], all[i + 4], all[i + 5] == 1, all[i + 6] * 1e-6});
+  if (!table.rows.empty()) out.attention.push_back(std::move(table));
+}
+
+void read_collective(const DocNode& node, const std::string& path, TableReader& reader, DeviceProfile& out) {
+  static constexpr CsvColumn kColumns[] = {{"bytes"}, {"time_us"}};
+  MapReader map(node, path, reader.problems);
+  CollectiveTable table;
+  map.required("op", table.op, kOps);
+  map.required("gpus", table.per_node, IntRange{2, 4096});
+  const auto all = reader.read(map, table, kColumns, 1);
+  for (size_t i = 0; i + 1 < all.size(); i += 2) {
+    table.bytes.push_back(all[i]);
+    table.seconds.push_back(all[i + 1] * 1e-6);
+  }
+  if (!table.bytes.empty()) out.collectives.push_back(std::move(table));
+}
+
+template <class Reader>
+void read_tables(MapReader& top, const char* key, TableReader& reader, DeviceProfile& out, Reader read_one) {
+  const DocNode* list = top.find(key);
+  if (!list) return;
+  if (list->kind != NodeKind::list)
+    top.problem(list->mark, key, "E-TYPE", std::string(key) + " must be a list, not " + describe(*list));
+  for (size_t i = 0; i < list->items.size(); ++i)
+    read_one(list->items[i], std::string(key) + "[" + std::to_string(i) + "]", reader, out);
+}
+
+}  // namespace
+
+std::shared_ptr<const DeviceProfile> load_profile(const std::string& path) {
+  const std::string text = read_file(path);
+  const DocNode document = parse_yaml(text, path);
+  Digest digest;
+  digest.add(text);
+  Problems problems;
+  auto profile = std::make_shared<DeviceProfile>();
+  profile->file = path;
+  MapReader top(document, "", problems);
+  top.required("name", profile->name);
+  if (const DocNode* device = top.require("device")) read_device(*device, problems, *profile);
+  if (const DocNode* rows = top.require("algorithms")) read_algorithms(*rows, problems, *profile);
+  read_stacks(top, *profile);
+  TableReader reader{std::filesystem::path(path).parent_path(), problems, digest};
+  read_tables(top, "gemm", reader, *profile, read_gemm);
+  read_tables(top, "attention", reader, *profile, read_attention);
+  read_tables(top, "collectives", reader, *profile, read_collective);
+  top.finish();
+  problems.raise();
+  profile->digest = digest.hex();
+  return profile;
+}
+
+}  // namespace rehearse
