@@ -94,25 +94,23 @@ double attention_roofline(const DeviceProfile& profile, const AttentionShape& a)
 
 // Distance of a measured attention from the asked one. Sequence and independent blocks of work move the time
 // most; sharing of keys and the head size move only the ratio to the roofline, and little.
-double attention_distance(const AttentionRow& row, const AttentionShape& a) {
-  const auto gap = [](double x, double y) { return std::log2(x / y); };
-  const double ds = gap(row.sequence, a.sequence);
-  const double db = gap(row.batch * row.heads, a.batch * a.heads);
-  const double dk = gap(row.heads / row.kv_heads, a.heads / a.kv_heads);
-  const double dd = gap(row.head_dim, a.head_dim);
-  return ds * ds + db * db + 0.04 * dk * dk + dd * dd + (row.causal == a.causal ? 0 : 0.25);
+double attention_distance(const AttentionRow& row, const AttentionRow& asked) {
+  const double ds = row.log2_sequence - asked.log2_sequence, db = row.log2_blocks - asked.log2_blocks,
+               dk = row.log2_share - asked.log2_share, dd = row.log2_head_dim - asked.log2_head_dim;
+  return ds * ds + db * db + 0.04 * dk * dk + dd * dd + (row.causal == asked.causal ? 0 : 0.25);
 }
 
 KernelTime attention_forward(const DeviceProfile& profile, const AttentionShape& a) {
   const double roofline = attention_roofline(profile, a);
   if (profile.attention.empty()) return {Seconds(roofline / kGuessedAttentionShare), Basis::guess, true};
+  const AttentionRow asked(a.batch, a.sequence, a.heads, a.kv_heads, a.head_dim, a.causal, 0);
   Nearest<const AttentionRow*> found;
   for (const auto& table : profile.attention)
     for (const auto& row : table.rows) {
       if (row.sequence == a.sequence && row.batch == a.batch && row.heads == a.heads &&
           row.kv_heads == a.kv_heads && row.head_dim == a.head_dim && row.causal == a.causal)
         return {Seconds(row.seconds), table.basis, false};
-      found.offer(attention_distance(row, a), &row);
+      found.offer(attention_distance(row, asked), &row);
     }
   const double ratio = std::exp(found.interpolate([&](const AttentionRow* r) {
     const AttentionShape at{r->batch, r->sequence, r->heads, r->kv_heads, r->head_dim, r->causal};

@@ -1,5 +1,6 @@
 #include "sim/io/file.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -17,8 +18,9 @@ namespace fs = std::filesystem;
 }
 
 // At most limit + 1 bytes, so that the caller sees what is too long.
-static std::string slurp(std::istream& in, size_t limit) {
+static std::string slurp(std::istream& in, size_t limit, size_t expected = 0) {
   std::string text;
+  text.reserve(std::min(expected, limit) + 1);
   char buffer[1 << 16];
   while (text.size() <= limit && (in.read(buffer, sizeof buffer), in.gcount() > 0))
     text.append(buffer, static_cast<size_t>(in.gcount()));
@@ -36,7 +38,8 @@ std::string read_file(const std::string& path, const Place& named, size_t limit)
     if (fs::is_directory(status)) refuse(path, named, "it is a directory");
     std::ifstream in(path, std::ios::binary);
     if (!in) refuse(path, named, std::strerror(errno));
-    text = slurp(in, limit);
+    const auto size = fs::file_size(path, error);
+    text = slurp(in, limit, error ? 0 : size);
     if (in.bad()) refuse(path, named, "reading failed");
   }
   if (text.size() > limit) refuse(path, named, "it is longer than " + std::to_string(limit >> 20) + " MiB");

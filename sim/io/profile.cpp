@@ -204,9 +204,10 @@ struct TableReader {
   Problems& problems;
   Digest& digest;
 
-  // Reads what all tables have and the numbers of the CSV; empty where there is a problem.
+  // Reads what all tables have, then each row of the CSV.
   template <class Table>
-  std::vector<double> read(MapReader& map, Table& out, std::span<const CsvColumn> columns, size_t keys) {
+  void read(MapReader& map, Table& out, std::span<const CsvColumn> columns, size_t keys,
+            const std::function<void(const double*)>& row) {
     map.required("basis", out.basis, kBases);
     map.required("source", out.source);
     map.required("licence", out.licence);
@@ -214,17 +215,16 @@ struct TableReader {
     std::string name;
     const bool named = map.required("table", name);
     map.finish();
-    if (!named) return {};
+    if (!named) return;
     const std::filesystem::path path = folder / name;
     out.file = path.filename().string();
     try {
       const std::string text = read_file(path.string(), place_of(map.node().find("table")->mark));
       digest.add(name);
       digest.add(text);
-      return parse_csv(text, path.string(), columns, keys, problems);
+      parse_csv(text, path.string(), columns, keys, problems, row);
     } catch (const InputErrors& errors) {
       problems.add(errors);
-      return {};
     }
   }
 };
@@ -234,14 +234,15 @@ void read_gemm(const DocNode& node, const std::string& path, TableReader& reader
   MapReader map(node, path, reader.problems);
   GemmTable table;
   map.required("dtype", table.dtype, kDTypes);
-  const auto all = reader.read(map, table, kColumns, 3);
-  table.rows.reserve(all.size() / 4);
-  for (size_t i = 0; i + 3 < all.size(); i += 4)
-    table.rows.emplace_back(all[i], all[i + 1], all[i + 2], all[i + 3] * 1e-6);
+  auto& rows = table.rows;
+  reader.read(map, table, kColumns, 3, [&](const double* v) {
+    if (rows.size() == rows.capacity()) rows.reserve(rows.empty() ? 32768 : 2 * rows.size());
+    rows.emplace_back(v[0], v[1], v[2], v[3] * 1e-6, rows.empty() ? nullptr : &rows.back());
+  });
   for (const auto& other : out.gemm)
     if (other.dtype == table.dtype)
       map.problem(node.mark, "dtype", "E-PROFILE-TABLE", "two GEMM tables for one type");
-  if (!table.rows.empty()) out.gemm.push_back(std::move(table));
+  out.gemm.push_back(std::move(table));
 }
 
 void read_attention(const DocNode& node, const std::string& path, TableReader& reader, DeviceProfile& out) {
@@ -249,12 +250,10 @@ void read_attention(const DocNode& node, const std::string& path, TableReader& r
                                            {"head_dim"}, {"causal", true}, {"time_us"}};
   MapReader map(node, path, reader.problems);
   AttentionTable table;
-  const auto all = reader.read(map, table, kColumns, 6);
-  table.rows.reserve(all.size() / 7);
-  for (size_t i = 0; i + 6 < all.size(); i += 7)
-    table.rows.push_back(
-        {all[i + 1], all[i], all[i + 2], all[i + 3], all[i + 4], all[i + 5] == 1, all[i + 6] * 1e-6});
-  if (!table.rows.empty()) out.attention.push_back(std::move(table));
+  reader.read(map, table, kColumns, 6, [&](const double* v) {
+    table.rows.emplace_back(v[1], v[0], v[2], v[3], v[4], v[5] == 1, v[6] * 1e-6);
+  });
+  out.attention.push_back(std::move(table));
 }
 
 void read_collective(const DocNode& node, const std::string& path, TableReader& reader, DeviceProfile& out) {
@@ -263,12 +262,11 @@ void read_collective(const DocNode& node, const std::string& path, TableReader& 
   CollectiveTable table;
   map.required("op", table.op, kOps);
   map.required("gpus", table.per_node, IntRange{2, 4096});
-  const auto all = reader.read(map, table, kColumns, 1);
-  for (size_t i = 0; i + 1 < all.size(); i += 2) {
-    table.bytes.push_back(all[i]);
-    table.seconds.push_back(all[i + 1] * 1e-6);
-  }
-  if (!table.bytes.empty()) out.collectives.push_back(std::move(table));
+  reader.read(map, table, kColumns, 1, [&](const double* v) {
+    table.bytes.push_back(v[0]);
+    table.seconds.push_back(v[1] * 1e-6);
+  });
+  out.collectives.push_back(std::move(table));
 }
 
 template <class Reader>

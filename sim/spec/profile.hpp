@@ -30,21 +30,22 @@ enum class CollectiveOp : uint8_t {
 inline constexpr double kGemmTileRows = 128;
 
 // One measured GEMM, C[m,n] = A[m,k] B[k,n]. The logarithms are kept because a look-up measures distance in
-// them; log2_padding is that of m rounded up to whole tiles over m.
+// them, in single precision because tables are long; log2_padding is that of m rounded up to whole tiles over
+// m.
 struct GemmRow {
-  GemmRow(double m_, double n_, double k_, double seconds_)
-      : m(m_),
-        n(n_),
-        k(k_),
-        seconds(seconds_),
-        log2_m(std::log2(m_)),
-        log2_n(std::log2(n_)),
-        log2_k(std::log2(k_)) {
-    log2_padding = std::log2(std::ceil(m / kGemmTileRows) * kGemmTileRows) - log2_m;
+  // `before`: the row before, whose logarithms serve again where dimensions repeat, as they do in a sorted
+  // table.
+  GemmRow(double m_, double n_, double k_, double seconds_, const GemmRow* before = nullptr)
+      : m(m_), n(n_), k(k_), seconds(seconds_), log2_k(std::log2(static_cast<float>(k_))) {
+    const bool same_m = before && before->m == m, same_n = before && before->n == n;
+    log2_m = same_m ? before->log2_m : std::log2(static_cast<float>(m));
+    log2_padding = same_m ? before->log2_padding
+                          : std::log2(static_cast<float>(std::ceil(m / kGemmTileRows) * kGemmTileRows / m));
+    log2_n = same_n ? before->log2_n : std::log2(static_cast<float>(n));
   }
   double m, n, k;
   double seconds;
-  double log2_m, log2_n, log2_k, log2_padding;
+  float log2_m, log2_n, log2_k, log2_padding;
 };
 struct GemmTable {
   DType dtype = DType::bf16;
@@ -53,11 +54,26 @@ struct GemmTable {
   std::string file, source, licence, caveats;
 };
 
-// One measured fused attention, forward. `causal` rows compute half of the score square.
+// One measured fused attention, forward. `causal` rows compute half of the score square. Logarithms as for
+// GEMMs: of the sequence, of batch x heads, of heads / kv_heads, of the head size.
 struct AttentionRow {
+  AttentionRow(double batch_, double sequence_, double heads_, double kv_heads_, double head_dim_,
+               bool causal_, double seconds_)
+      : batch(batch_),
+        sequence(sequence_),
+        heads(heads_),
+        kv_heads(kv_heads_),
+        head_dim(head_dim_),
+        causal(causal_),
+        seconds(seconds_),
+        log2_sequence(std::log2(static_cast<float>(sequence_))),
+        log2_blocks(std::log2(static_cast<float>(batch_ * heads_))),
+        log2_share(std::log2(static_cast<float>(heads_ / kv_heads_))),
+        log2_head_dim(std::log2(static_cast<float>(head_dim_))) {}
   double batch, sequence, heads, kv_heads, head_dim;
   bool causal;
   double seconds;
+  float log2_sequence, log2_blocks, log2_share, log2_head_dim;
 };
 struct AttentionTable {
   std::vector<AttentionRow>

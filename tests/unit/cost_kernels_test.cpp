@@ -116,7 +116,7 @@ TEST(CostNearest, KeepsTheSixNearestInOrder) {
 TEST(CostAttention, MeasuredRowsReproduceAndBackwardIsAMultiple) {
   auto p = bare_profile();
   AttentionTable table;
-  for (double s : {1024., 2048., 4096.}) table.rows.push_back({1, s, 16, 16, 128, true, s * s * 1e-10});
+  for (double s : {1024., 2048., 4096.}) table.rows.emplace_back(1, s, 16, 16, 128, true, s * s * 1e-10);
   p.attention.push_back(table);
   const auto forward = attention(p, round_stack(), {1, 2048, 16, 16, 128, true}, false);
   EXPECT_DOUBLE_EQ(forward.time.value, 2048.0 * 2048 * 1e-10);
