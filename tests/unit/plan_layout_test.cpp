@@ -76,6 +76,7 @@ TEST(PlanLayout, OutermostIsByOrderAmongAxesThatSpanRanks) {
   EXPECT_EQ(layout.outermost({Axis::cp, Axis::dp}), Axis::dp);
   EXPECT_EQ(layout.outermost({Axis::pp, Axis::tp}), Axis::pp);
   EXPECT_EQ(layout.outermost({Axis::dp, Axis::ep}), Axis::dp);
+  EXPECT_EQ(layout.outermost({Axis::ep, Axis::dp}), Axis::dp);
   EXPECT_EQ(layout.outermost({Axis::ep, Axis::pp}), Axis::ep);
   const ParallelLayout pipeline_outside(
       {.tp = 2, .pp = 2, .dp = 2, .order = {Axis::ep, Axis::tp, Axis::cp, Axis::dp, Axis::pp}});
