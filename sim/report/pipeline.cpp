@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "sim/report/report.hpp"
+#include "sim/schedule/dependencies.hpp"
 
 namespace rehearse {
 
@@ -75,6 +76,28 @@ PipelineFigures pipeline_figures(const TaskGraph& graph, const Timeline& timelin
   if (figures.makespan_s > 0) figures.bubble_fraction = idle / figures.makespan_s;
   if (figures.ideal_s > 0) figures.idle_over_ideal = idle / figures.ideal_s;
   return figures;
+}
+
+std::vector<std::vector<ActionSpan>> action_spans(const TaskGraph& graph, const Timeline& timeline,
+                                                  const Schedule& schedule) {
+  std::vector<int32_t> first_unit(schedule.stages.size(), -1);
+  for (size_t u = graph.units.size(); u-- > 0;) first_unit[size_t(graph.units[u].pp)] = int32_t(u);
+
+  std::vector<std::vector<ActionSpan>> spans;
+  for (const auto& order : schedule.stages) spans.emplace_back(order.size());
+  std::vector<std::vector<bool>> seen;
+  for (const auto& order : schedule.stages) seen.emplace_back(order.size(), false);
+  const ActionIndex index(schedule);
+  for (const Run& r : pipeline_runs(graph, timeline)) {
+    const Task& task = graph.tasks[size_t(r.task)];
+    const ActionPosition at = index.find({task.action, task.chunk, task.micro});
+    if (first_unit[size_t(at.stage)] != r.unit) continue;
+    ActionSpan& span = spans[size_t(at.stage)][size_t(at.index)];
+    auto was_seen = seen[size_t(at.stage)][size_t(at.index)];
+    span = was_seen ? ActionSpan{span.start, std::max(span.end, r.end)} : ActionSpan{r.start, r.end};
+    was_seen = true;
+  }
+  return spans;
 }
 
 }  // namespace rehearse

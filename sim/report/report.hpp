@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/graph/task_graph.hpp"
+#include "sim/schedule/grid.hpp"
 
 namespace rehearse {
 
@@ -17,6 +18,10 @@ struct PipelineFigures {
   std::vector<int> peak_live;    // per stage, live chunk activations
 };
 PipelineFigures pipeline_figures(const TaskGraph& graph, const Timeline& timeline, const Schedule& schedule);
+
+// When the actions of the schedule ran on its first replica: [s][i] for schedule.stages[s][i].
+std::vector<std::vector<ActionSpan>> action_spans(const TaskGraph& graph, const Timeline& timeline,
+                                                  const Schedule& schedule);
 
 // Seconds by part, mean over all ranks; sums to the step.
 using Account = std::array<double, kParts>;

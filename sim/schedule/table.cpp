@@ -3,6 +3,7 @@
 #include <sstream>
 
 #include "sim/base/error.hpp"
+#include "sim/base/text.hpp"
 #include "sim/schedule/builders.hpp"
 #include "sim/schedule/shape.hpp"
 
@@ -49,7 +50,7 @@ Schedule build_schedule(std::string_view name, const PipelineShape& shape) {
     throw InputErrors({{},
                        "schedule",
                        "E-SCHEDULE-NAME",
-                       "no schedule is called '" + std::string(name) + "'",
+                       "no schedule is called " + quote(name),
                        suggest(name, names) + ", or the path of a .csv"});
   }
   const ScheduleKind& kind = row->value;

@@ -1,3 +1,5 @@
+#include "sim/base/text.hpp"
+
 #include <algorithm>
 #include <charconv>
 #include <optional>
@@ -111,14 +113,13 @@ void read_long_row(Reader& reader, const Row& row) {
   }
   const auto kind = kind_of(row[1].text);
   if (!kind)
-    reader.error(row[1], "E-SCHEDULE-CSV", "'" + std::string(row[1].text) + "' is no kind of action",
+    reader.error(row[1], "E-SCHEDULE-CSV", quote(row[1].text) + " is no kind of action",
                  "F, B (whole backward), I (input gradient) or W (weight gradient)");
   bool good = kind.has_value();
   int value[4] = {};
   for (size_t k : {0, 2, 3}) {
     const auto number = whole_number(row[k].text);
-    if (!number)
-      reader.error(row[k], "E-SCHEDULE-CSV", "'" + std::string(row[k].text) + "' is no whole number", "");
+    if (!number) reader.error(row[k], "E-SCHEDULE-CSV", quote(row[k].text) + " is no whole number", "");
     good = good && number;
     value[k] = number.value_or(0);
   }
@@ -144,7 +145,7 @@ void read_cell(Reader& reader, int stage, const Cell& cell) {
   const size_t name_at = std::min(text.find_first_not_of(digits), text.size());
   const size_t micro_at = text.find_last_not_of(digits) + 1;
   if (name_at >= micro_at) {
-    reader.error(cell, "E-SCHEDULE-CSV", "'" + std::string(text) + "' is no action",
+    reader.error(cell, "E-SCHEDULE-CSV", quote(text) + " is no action",
                  "like 0F3: chunk 0, forward, micro-batch 3");
     return;
   }
@@ -153,7 +154,7 @@ void read_cell(Reader& reader, int stage, const Cell& cell) {
     const bool overlap = !is_communication(name);
     reader.error(
         cell, overlap ? "E-SCHEDULE-OVERLAP" : "E-SCHEDULE-COMM",
-        "'" + std::string(text) + "' is " + (overlap ? "an overlapped pair" : "a communication action"),
+        quote(text) + " is " + (overlap ? "an overlapped pair" : "a communication action"),
         overlap
             ? "list its forward and its backward one after the other"
             : "give the schedule before PyTorch lowers it: F, B, I and W alone; transfers are added here");
@@ -162,7 +163,7 @@ void read_cell(Reader& reader, int stage, const Cell& cell) {
   const auto kind = kind_of(name);
   const auto chunk = whole_number(text.substr(0, name_at)), micro = whole_number(text.substr(micro_at));
   if (!kind || !chunk || !micro) {
-    reader.error(cell, "E-SCHEDULE-CSV", "'" + std::string(text) + "' is no action",
+    reader.error(cell, "E-SCHEDULE-CSV", quote(text) + " is no action",
                  "like 0F3: chunk 0, forward, micro-batch 3; kinds: F, B (whole backward), I (input "
                  "gradient), W (weight gradient)");
     return;
