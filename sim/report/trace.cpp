@@ -78,6 +78,8 @@ class MergedEvents {
   MergedEvents(const TraceInput& in, const TraceForm& form, const TraceIndex& index,
                std::span<const RankId> ranks)
       : ranks_(ranks), heads_(Later{this}) {
+    sources_.reserve(ranks.size());
+    current_.reserve(ranks.size());
     for (size_t i = 0; i < ranks.size(); ++i) {
       sources_.emplace_back(in, form, index, ranks[i], index.unit[i]);
       current_.emplace_back();
@@ -263,6 +265,7 @@ void check_dir(const std::string& dir, const std::vector<RankId>& ranks) {
   if (failed || !fs::is_directory(dir))
     throw refuse(dir, "E-TRACE-PATH", "the directory cannot be made: " + failed.message(), "");
   std::vector<std::string> own;
+  own.reserve(ranks.size());
   for (RankId rank : ranks) own.push_back(rank_file(rank));
   std::sort(own.begin(), own.end());
   for (const auto& entry : fs::directory_iterator(dir)) {
