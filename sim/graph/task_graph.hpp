@@ -46,7 +46,8 @@ struct Op {
   double start = 0, duration = 0;  // s
   double flops = 0, bytes = 0;     // FLOPs done, HBM bytes moved (compute)
   int traffic = -1;                // index into TaskGraph::traffic for collectives
-  int layer = -1;                  // global layer, -1 outside the blocks
+  int layer = -1;                  // layer of the chunk, -1 outside the blocks
+  bool outside = false;            // its time was read outside the calibrated range
 };
 
 // A row of kernels that some task runs: the forward of a chunk, a stretch of its backward, the optimizer.
@@ -74,6 +75,8 @@ struct Task {
   ActionKind action = ActionKind::forward;  // for run tasks of a schedule
   ChunkId chunk;                   // run and transfers: of the sender
   MicroBatch micro;
+  int16_t slice = -1;              // fixed, flow: which rank of each unit takes part; -1 = all of them
+  int16_t peers = 1;               // ranks of each participating unit that it stands for (all: ranks_each)
   bool slows = false;              // while it runs, compute of its units runs at slowed speed
   bool pipeline = false;           // a run that is an action of the schedule (F, B, I, W)
 };

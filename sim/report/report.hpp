@@ -3,6 +3,7 @@
 #include <array>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/graph/task_graph.hpp"
@@ -11,11 +12,11 @@
 namespace rehearse {
 
 struct PipelineFigures {
-  double makespan_s = 0;         // first F to last B (or W)
-  double ideal_s = 0;            // mean over ranks of busy F + B + W
-  double bubble_fraction = 0;    // (makespan - ideal) / makespan
-  double idle_over_ideal = 0;    // (makespan - ideal) / ideal
-  std::vector<int> peak_live;    // per stage, live chunk activations
+  double makespan_s = 0;       // first F to last B (or W)
+  double ideal_s = 0;          // mean over ranks of busy F + B + W
+  double bubble_fraction = 0;  // (makespan - ideal) / makespan
+  double idle_over_ideal = 0;  // (makespan - ideal) / ideal
+  std::vector<int> peak_live;  // per stage, live chunk activations
 };
 PipelineFigures pipeline_figures(const TaskGraph& graph, const Timeline& timeline, const Schedule& schedule);
 
@@ -29,7 +30,9 @@ Account account(const TaskGraph& graph, const Timeline& timeline);
 
 struct MemoryParts {  // bytes of one rank
   double weights = 0, gradients = 0, optimizer = 0, activations = 0, logits = 0, buffers = 0, framework = 0;
-  double total() const { return weights + gradients + optimizer + activations + logits + buffers + framework; }
+  double total() const {
+    return weights + gradients + optimizer + activations + logits + buffers + framework;
+  }
 };
 struct MemorySample {
   double time_s;
@@ -53,35 +56,33 @@ struct LedgerRow {
   std::string what;
   CollectiveOp collective;
   int group_size = 1;
-  int ranks = 0;                   // that take part at all
-  double calls_per_step = 0;       // mean over them, like the rest
-  double bytes_per_call = 0;
+  int ranks = 0;              // that take part at all
+  double calls_per_step = 0;  // mean over them, like the rest; a transfer counts once, at its sender
+  double bytes_per_call = 0;  // mean over the calls
   double bytes_sent_per_rank = 0;
   double closed_form_bytes_per_rank = 0;
-  double exposed_s = 0;
+  double exposed_s = 0;  // of the account's exposed_<axis>; 0 for scalars, whose time is the optimizer's
+  double busy_s = 0;     // that the calls ran, hidden or not
   double memory_factor = 1;
 };
+// One row an axis, purpose, operation and group size, in order of the axes; sizes of calls are averaged.
 std::vector<LedgerRow> ledger(const Scenario& scenario, const TaskGraph& graph, const Timeline& timeline);
 
-struct Saying {
-  std::string saying;
-  std::string verdict;  // "true", "false", "depends"
-  double value = 0;
-  std::string unit;
-};
-std::vector<Saying> sayings(const Scenario& scenario, const std::vector<LedgerRow>& rows, const MemoryReport& memory);
-
-struct CriticalStep {      // the path that sets the step, summed by part and name
-  std::string what;
+struct CriticalStep {  // the path that sets the step, summed by kind; sums to the step
+  std::string what;    // "forward, stage 3", "pp send_recv, stage boundary", "waiting"
   double seconds = 0;
   int count = 0;
 };
+// Back from the task that ends last, along the dependency that ended last (lowest id where several do).
+// Longest first.
 std::vector<CriticalStep> critical_path(const TaskGraph& graph, const Timeline& timeline);
 
 struct Report {
   std::string name;
   double step_time_s = 0, tokens_per_s = 0, tokens_per_s_per_gpu = 0;
-  double model_tflops_per_gpu = 0, mfu = 0, hfu = 0, bubble_fraction = 0;
+  double model_tflops_per_gpu = 0;  // model FLOPs, no recompute
+  double mfu = 0, hfu = 0;          // (model | model + recompute FLOPs) / (step x ranks x dense peak)
+  double bubble_fraction = 0;
   Account account{};
   PipelineFigures pipeline;
   MemoryReport memory;
@@ -91,13 +92,44 @@ struct Report {
   std::string engine;
   int ranks = 0, simulated_ranks = 0;
   int64_t tasks = 0, events = 0, flows = 0, link_flows = 0;
-  double wall_s = 0;
+  double wall_s = 0;  // of the whole process; the caller's to fill in
   std::string fold_note;
   std::vector<Warning> warnings;
 };
-Report make_report(const Scenario& scenario, const Schedule& schedule, const TaskGraph& graph, const Timeline& timeline);
+Report make_report(const Scenario& scenario, const Schedule& schedule, const TaskGraph& graph,
+                   const Timeline& timeline);
 
-std::string to_json(const Report& report, const Scenario& scenario);   // the contract's object, pretty-printed
-std::string to_table(const Report& report, const Scenario& scenario);  // for the terminal
+// What only other simulations of the same scenario can settle; sayings that lack theirs are left out.
+struct OtherRuns {
+  std::optional<double> gpipe_step_s, one_f_one_b_step_s;       // by schedule
+  std::optional<double> node_tp_step_s, wide_tp_step_s;         // TP as wide as a node, and twice that
+  std::vector<std::pair<std::string, double>> step_s_by_order;  // "tp-pp-dp": s
+};
+struct Saying {
+  std::string saying;
+  std::string verdict;  // "true", "false", "depends"
+  double value = 0;
+  std::string unit;
+  std::string why;  // how the value was found, one sentence
+};
+std::vector<Saying> sayings(const Scenario& scenario, const Report& report, const OtherRuns& runs = {});
+
+// Bytes of model state a parameter when nothing is sharded.
+double bytes_per_parameter(const Scenario& scenario);
+
+// The contract's objects, pretty-printed, keys in its order. Throw std::logic_error naming the key of a
+// number that is not finite; text that is not UTF-8 has its bad bytes replaced.
+std::string to_json(const Report& report, const Scenario& scenario);
+std::string to_ledger_json(const Report& report, const Scenario& scenario,
+                           const std::vector<Saying>& sayings);
+
+struct TableStyle {
+  bool unicode = false;  // bars of block characters
+  bool colour = false;   // ANSI
+};
+// For the terminal.
+std::string to_table(const Report& report, const Scenario& scenario, TableStyle style = {});
+std::string to_ledger_table(const Report& report, const Scenario& scenario,
+                            const std::vector<Saying>& sayings, TableStyle style = {});
 
 }  // namespace rehearse

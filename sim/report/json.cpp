@@ -1,0 +1,153 @@
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "sim/plan/model_math.hpp"
+#include "sim/report/constants.hpp"
+#include "sim/report/names.hpp"
+
+namespace rehearse {
+
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+// Names the first number that JSON cannot hold; nlohmann would write null for it.
+void refuse_non_finite(const Json& node, const std::string& path) {
+  if (node.is_number_float() && !std::isfinite(node.get<double>()))
+    throw std::logic_error("report: " + path + " is not a finite number");
+  if (node.is_object())
+    for (const auto& [key, value] : node.items())
+      refuse_non_finite(value, path.empty() ? key : path + "." + key);
+  if (node.is_array())
+    for (size_t i = 0; i < node.size(); ++i) refuse_non_finite(node[i], path + "[" + std::to_string(i) + "]");
+}
+
+std::string print(const Json& node) {
+  refuse_non_finite(node, "");
+  return node.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+Json account_json(const Report& r) {
+  Json j = Json::object();
+  for (int part = 0; part < kParts; ++part) j[std::string(kPartNames[part])] = r.account[part];
+  j["total"] = r.step_time_s;
+  return j;
+}
+
+Json pipeline_json(const PipelineFigures& p) {
+  return {{"makespan_s", p.makespan_s},
+          {"bubble_fraction", p.bubble_fraction},
+          {"idle_over_ideal", p.idle_over_ideal},
+          {"peak_live", p.peak_live}};
+}
+
+Json memory_json(const MemoryReport& m) {
+  Json stages = Json::array();
+  for (const auto& s : m.stages)
+    stages.push_back({{"stage", s.stage.value},
+                      {"peak_bytes", s.peak.total()},
+                      {"parts",
+                       {{"weights", s.peak.weights},
+                        {"gradients", s.peak.gradients},
+                        {"optimizer", s.peak.optimizer},
+                        {"activations", s.peak.activations},
+                        {"logits", s.peak.logits},
+                        {"buffers", s.peak.buffers},
+                        {"framework", s.peak.framework}}},
+                      {"peak_time_s", s.peak_time_s}});
+  return {{"fits", m.fits},
+          {"capacity_bytes", m.capacity_bytes},
+          {"peak_bytes", m.peak_bytes},
+          {"stages", stages}};
+}
+
+Json ledger_json(const std::vector<LedgerRow>& rows) {
+  Json list = Json::array();
+  for (const auto& r : rows)
+    list.push_back({{"axis", axis_name(r.axis)},
+                    {"what", r.what},
+                    {"collective", collective_name(r.collective)},
+                    {"group_size", r.group_size},
+                    {"ranks", r.ranks},
+                    {"calls_per_step", r.calls_per_step},
+                    {"bytes_per_call", r.bytes_per_call},
+                    {"bytes_sent_per_rank", r.bytes_sent_per_rank},
+                    {"closed_form_bytes_per_rank", r.closed_form_bytes_per_rank},
+                    {"exposed_s", r.exposed_s},
+                    {"memory_factor", r.memory_factor},
+                    {"busy_s", r.busy_s}});
+  return list;
+}
+
+Json engine_json(const Report& r) {
+  Json j = {{"name", r.engine},           {"ranks", r.ranks},   {"simulated_ranks", r.simulated_ranks},
+            {"tasks", r.tasks},           {"events", r.events}, {"flows", r.flows},
+            {"link_flows", r.link_flows}, {"wall_s", r.wall_s}};
+  if (!r.fold_note.empty()) j["fold_note"] = r.fold_note;
+  return j;
+}
+
+Json critical_json(const std::vector<CriticalStep>& path) {
+  Json list = Json::array();
+  for (const auto& s : path) list.push_back({{"what", s.what}, {"seconds", s.seconds}, {"count", s.count}});
+  return list;
+}
+
+Json provenance_json(const Report& r, const Scenario& s) {
+  Json constants = Json::array(), tables = Json::array(), warnings = Json::array();
+  for (const auto& c : constants_of(s))
+    constants.push_back(
+        {{"name", c.name}, {"value", c.value}, {"basis", basis_name(c.basis)}, {"source", c.source}});
+  for (const auto& t : tables_of(*s.profile))
+    tables.push_back({{"what", t.what},
+                      {"tables", t.tables},
+                      {"rows", t.rows},
+                      {"basis", basis_name(t.basis)},
+                      {"source", t.source},
+                      {"licence", t.licence}});
+  for (const auto& w : r.warnings) warnings.push_back({{"code", w.code}, {"message", w.message}});
+  return {{"profile", s.profile->name},
+          {"profile_file", s.profile->file},
+          {"digest", s.profile->digest},
+          {"stack", s.stack.name},
+          {"scenario", s.file},
+          {"constants", constants},
+          {"tables", tables},
+          {"warnings", warnings}};
+}
+
+}  // namespace
+
+std::string to_json(const Report& r, const Scenario& s) {
+  return print({{"schema", 1},
+                {"name", r.name},
+                {"step_time_s", r.step_time_s},
+                {"tokens_per_s", r.tokens_per_s},
+                {"tokens_per_s_per_gpu", r.tokens_per_s_per_gpu},
+                {"model_tflops_per_gpu", r.model_tflops_per_gpu},
+                {"mfu", r.mfu},
+                {"hfu", r.hfu},
+                {"bubble_fraction", r.bubble_fraction},
+                {"account_s", account_json(r)},
+                {"pipeline", pipeline_json(r.pipeline)},
+                {"memory", memory_json(r.memory)},
+                {"ledger", ledger_json(r.ledger)},
+                {"critical_path", critical_json(r.critical)},
+                {"engine", engine_json(r)},
+                {"provenance", provenance_json(r, s)}});
+}
+
+std::string to_ledger_json(const Report& r, const Scenario& s, const std::vector<Saying>& list) {
+  Json said = Json::array();
+  for (const auto& x : list)
+    said.push_back(
+        {{"saying", x.saying}, {"verdict", x.verdict}, {"value", x.value}, {"unit", x.unit}, {"why", x.why}});
+  return print({{"parameters", total_parameters(s.model, padded_vocab(s.model, s.layout.tp))},
+                {"bytes_per_parameter", bytes_per_parameter(s)},
+                {"ledger", ledger_json(r.ledger)},
+                {"sayings", said}});
+}
+
+}  // namespace rehearse

@@ -1,0 +1,63 @@
+#include <algorithm>
+#include <tuple>
+
+#include "sim/report/closed_forms.hpp"
+#include "sim/report/walk.hpp"
+
+namespace rehearse {
+
+// Traffic classes of one axis, purpose, operation and group size are one row, whatever their sizes: the
+// buckets of the gradients differ in bytes and are still one all-reduce of the gradients.
+LedgerSum::LedgerSum(const TaskGraph& graph) : graph_(graph) {
+  for (const Traffic& t : graph.traffic) {
+    const auto row = std::find_if(rows_.begin(), rows_.end(), [&](const LedgerRow& r) {
+      return std::tie(r.axis, r.what, r.collective, r.group_size) ==
+             std::tie(t.axis, t.what, t.op, t.group_size);
+    });
+    row_of_.push_back(int(row - rows_.begin()));
+    if (row == rows_.end())
+      rows_.push_back({.axis = t.axis, .what = t.what, .collective = t.op, .group_size = t.group_size});
+  }
+  bytes_.assign(rows_.size(), 0);
+}
+
+void LedgerSum::add(const UnitInfo& unit, const UnitBook& book) {
+  const double ranks = ranks_of(unit);
+  std::vector<char> joined(rows_.size(), 0);
+  for (size_t t = 0; t < row_of_.size(); ++t) {
+    if (!book.takes_part[t]) continue;
+    LedgerRow& row = rows_[row_of_[t]];
+    joined[row_of_[t]] = 1;
+    row.calls_per_step += book.calls[t] * ranks;
+    row.bytes_sent_per_rank += book.sent[t] * ranks;
+    row.exposed_s += book.exposed_s[t] * ranks;
+    row.busy_s += book.busy_s[t] * ranks;
+    bytes_[row_of_[t]] += book.calls[t] * graph_.traffic[t].bytes_per_call * ranks;
+  }
+  for (size_t r = 0; r < rows_.size(); ++r)
+    if (joined[r]) rows_[r].ranks += int(ranks);
+}
+
+std::vector<LedgerRow> LedgerSum::rows() const {
+  std::vector<LedgerRow> rows;
+  for (size_t r = 0; r < rows_.size(); ++r) {
+    LedgerRow row = rows_[r];
+    if (row.ranks == 0) continue;  // a class that no task uses
+    row.bytes_per_call = row.calls_per_step > 0 ? bytes_[r] / row.calls_per_step : 0;
+    for (double* sum : {&row.calls_per_step, &row.bytes_sent_per_rank, &row.exposed_s, &row.busy_s})
+      *sum /= row.ranks;
+    rows.push_back(row);
+  }
+  std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.axis < b.axis; });
+  return rows;
+}
+
+std::vector<LedgerRow> ledger(const Scenario& scenario, const TaskGraph& graph, const Timeline& timeline) {
+  LedgerSum sum(graph);
+  walk_units(graph, timeline, [&](int32_t u, const UnitBook& book) { sum.add(graph.units[u], book); });
+  auto rows = sum.rows();
+  fill_closed_forms(scenario, rows);
+  return rows;
+}
+
+}  // namespace rehearse
