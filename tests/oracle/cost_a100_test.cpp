@@ -168,6 +168,19 @@ TEST(CostA100, GroupSizeLeftOut) {
   EXPECT_LT(e.p90, 0.25);
 }
 
+// Two nodes of 8 A100 with 16 x 100 Gb/s RoCE each, oracle-quickstart/oci-hpc-oke,
+// docs/running-nccl-rccl-tests-from-slurm-operator.md: all_reduce of 1 and 8 GiB in 10.867 and 84.949 ms.
+TEST(CostA100, TwoNodesMeetAPublishedAllReduce) {
+  const auto& p = shipped();
+  for (auto [bytes, measured] : {std::pair{1 * kGibi, 10.8674e-3}, {8 * kGibi, 84.9487e-3}}) {
+    const auto w = across_nodes(p, plain(), CollectiveOp::all_reduce, {16, 2, 8, true}, Bytes(bytes),
+                                BytesPerSec(300e9), BytesPerSec(200e9), Seconds(2.7e-6));
+    const double network = 200e9 * plain().network_efficiency.value;
+    const double t = w.latency.value + w.bytes_per_node / std::min(network, w.in_node_cap.value);
+    EXPECT_NEAR(t / measured, 1, 0.15) << w.algorithm->name;
+  }
+}
+
 TEST(CostA100, WhatIsShippedHasABasisAndASource) {
   const auto& p = shipped();
   EXPECT_EQ(p.memory_bytes.value, 80 * kGibi);
