@@ -83,6 +83,7 @@ void Problems::raise() const {
 std::string describe(const DocNode& node) {
   switch (node.kind) {
     case NodeKind::null:
+    case NodeKind::absent:
       return "nothing";
     case NodeKind::list:
       return "a list";
@@ -198,6 +199,19 @@ int read_choice(const DocNode& node, const std::string& key, Problems& problems,
   return -1;
 }
 
+void MapReader::refuse_not_modelled(std::initializer_list<std::string_view> keys) {
+  for (const auto key : keys)
+    if (const DocNode* value = node_.find(key); value && value->kind != NodeKind::absent) {
+      problem(value->mark, key, "E-NOT-MODELLED", path_of(key) + " is not modelled yet", "leave out the key");
+      asides_.emplace_back(key);
+    }
+}
+
+bool MapReader::has(std::string_view key) const {
+  const DocNode* value = node_.find(key);
+  return value && value->kind != NodeKind::absent;
+}
+
 MapReader::MapReader(const DocNode& node, std::string path, Problems& problems)
     : node_(node), path_(std::move(path)), problems_(problems), usable_(node.kind == NodeKind::map) {
   if (!usable_)
@@ -207,8 +221,9 @@ MapReader::MapReader(const DocNode& node, std::string path, Problems& problems)
 
 const DocNode* MapReader::find(std::string_view key) {
   if (std::find(known_.begin(), known_.end(), key) == known_.end()) known_.emplace_back(key);
+  if (!has(key)) return nullptr;
   const DocNode* value = node_.find(key);
-  if (!value || value->kind != NodeKind::null) return value;
+  if (value->kind != NodeKind::null) return value;
   problem(value->mark, key, "E-TYPE", path_of(key) + " has no value", "give one, or leave out the key");
   return nullptr;
 }
@@ -222,8 +237,11 @@ const DocNode* MapReader::require(std::string_view key) {
 
 void MapReader::finish() {
   const std::vector<std::string_view> names(known_.begin(), known_.end());
+  const auto in = [](const std::vector<std::string>& keys, const std::string& key) {
+    return std::find(keys.begin(), keys.end(), key) != keys.end();
+  };
   for (const auto& entry : node_.entries)
-    if (std::find(known_.begin(), known_.end(), entry.key) == known_.end())
+    if (!in(known_, entry.key) && !in(asides_, entry.key))
       problem(entry.mark, entry.key, "E-KEY-UNKNOWN", "unknown key " + quote(path_of(entry.key)),
               suggest(entry.key, names));
 }

@@ -2,6 +2,7 @@
 // be read keeps the value it had.
 #pragma once
 #include <cstdint>
+#include <initializer_list>
 #include <limits>
 #include <string>
 #include <string_view>
@@ -105,7 +106,11 @@ class MapReader {
   // Notes unknown keys (E-KEY-UNKNOWN) with the nearest spelling.
   void finish();
 
-  bool has(std::string_view key) const { return node_.find(key) != nullptr; }
+  // Keys of things that are not modelled yet (E-NOT-MODELLED): refused by name, and not offered as valid
+  // ones.
+  void refuse_not_modelled(std::initializer_list<std::string_view> keys);
+
+  bool has(std::string_view key) const;
   std::string path_of(std::string_view key) const {
     return path_.empty() ? std::string(key) : path_ + "." + std::string(key);
   }
@@ -119,7 +124,7 @@ class MapReader {
   std::string path_;
   Problems& problems_;
   bool usable_;
-  std::vector<std::string> known_;
+  std::vector<std::string> known_, asides_;
 };
 
 }  // namespace rehearse

@@ -24,7 +24,13 @@ struct Mark {
 };
 Place place_of(const Mark& mark);
 
-enum class NodeKind { null, scalar, list, map };
+enum class NodeKind {
+  null,
+  scalar,
+  list,
+  map,
+  absent,  // taken away by --set KEY=null: not there, yet a misspelt key is still found
+};
 
 struct DocEntry;
 struct DocNode {

@@ -1,0 +1,75 @@
+#include "sim/io/model.hpp"
+
+namespace rehearse {
+
+namespace {
+
+constexpr Named<Mlp> kMlps[] = {{"gelu", "two matrices, GELU between", Mlp::gelu},
+                                {"swiglu", "three matrices, gated by SiLU", Mlp::swiglu}};
+constexpr Named<PositionEmbedding> kPositions[] = {
+    {"learned", "a table of positions", PositionEmbedding::learned},
+    {"rope", "rotary", PositionEmbedding::rope},
+    {"none", "no positions", PositionEmbedding::none}};
+constexpr Named<Attention> kAttentions[] = {
+    {"fused", "one kernel", Attention::fused},
+    {"unfused", "batched GEMMs, softmax, dropout", Attention::unfused}};
+
+// 4 x hidden, or 8/3 x hidden rounded up to 256 for the three matrices of SwiGLU (Touvron et al. 2023,
+// section 2.2).
+int default_ffn(const ModelSpec& model) {
+  if (model.mlp == Mlp::gelu) return 4 * model.hidden;
+  const int wanted = (8 * model.hidden + 2) / 3;
+  return (wanted + 255) / 256 * 256;
+}
+
+void fill_defaults(MapReader& reader, ModelSpec& model) {
+  if (!reader.has("kv_heads")) model.kv_heads = model.heads;
+  if (!reader.has("ffn")) model.ffn = default_ffn(model);
+  if (reader.has("head_dim") || model.heads == 0) return;
+  model.head_dim = model.hidden / model.heads;
+  if (model.hidden % model.heads != 0)
+    reader.problem(reader.node().find("heads")->mark, "heads", "E-MODEL-HEADS",
+                   reader.path_of("hidden") + " " + std::to_string(model.hidden) + " is not a multiple of " +
+                       std::to_string(model.heads) + " heads",
+                   "give head_dim where heads x head_dim is not hidden");
+}
+
+}  // namespace
+
+ModelSpec read_model(const DocNode& node, const std::string& path, Problems& problems) {
+  ModelSpec model;
+  MapReader reader(node, path, problems);
+  reader.optional("name", model.name);
+  reader.required("layers", model.layers, IntRange{1, 100'000});
+  reader.required("hidden", model.hidden, IntRange{1, 1'000'000});
+  reader.required("heads", model.heads, IntRange{1, 16'384});
+  reader.optional("kv_heads", model.kv_heads, IntRange{1, 16'384});
+  reader.optional("head_dim", model.head_dim, IntRange{1, 16'384});
+  reader.optional("ffn", model.ffn, IntRange{1, 10'000'000});
+  reader.optional("mlp", model.mlp, kMlps);
+  reader.required("vocab", model.vocab, IntRange{1, 100'000'000});
+  reader.optional("position", model.position, kPositions);
+  if (model.position == PositionEmbedding::learned)
+    reader.required("sequence", model.sequence, IntRange{1, 100'000'000});
+  else
+    reader.optional("sequence", model.sequence, IntRange{1, 100'000'000});
+  reader.optional("tied_embeddings", model.tied_embeddings);
+  reader.optional("attention", model.attention, kAttentions);
+  reader.optional("dropout", model.dropout);
+  reader.refuse_not_modelled({"experts", "topk", "moe_ffn", "shared_expert_ffn", "shared_experts",
+                              "capacity_factor", "moe_layers", "dense_layers", "q_lora_rank", "kv_lora_rank",
+                              "window"});
+  reader.finish();
+  fill_defaults(reader, model);
+  return model;
+}
+
+ModelSpec load_model(const std::string& path) {
+  Problems problems;
+  const DocNode root = parse_yaml_file(path);
+  ModelSpec model = read_model(root, "", problems);
+  problems.raise();
+  return model;
+}
+
+}  // namespace rehearse

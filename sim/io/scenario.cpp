@@ -1,0 +1,167 @@
+#include "sim/io/scenario.hpp"
+
+#include <filesystem>
+
+#include "sim/io/file.hpp"
+#include "sim/io/model.hpp"
+#include "sim/io/overrides.hpp"
+#include "sim/io/profile.hpp"
+#include "sim/io/scenario_parts.hpp"
+#include "sim/io/topology.hpp"
+#include "sim/schedule/schedule.hpp"
+
+namespace rehearse {
+
+namespace {
+
+struct Context {
+  std::string file, folder;
+  const DataRoots& roots;
+  Problems& problems;
+};
+
+void note_places(const DocNode& node, const std::string& path, Places& places) {
+  for (const auto& entry : node.entries) {
+    if (entry.value.kind == NodeKind::absent) continue;
+    const std::string key = path.empty() ? entry.key : path + "." + entry.key;
+    places.by_key[key] = place_of(entry.value.mark);
+    note_places(entry.value, key, places);
+  }
+}
+
+// Replaces the path or name of a model or topology by what its file holds.
+bool inline_file(DocNode& node, const std::string& key, FileKind kind, Context& context) {
+  const auto path = resolve(node, key, kind, context.folder, context.roots, context.problems);
+  if (!path) return false;
+  try {
+    node = parse_yaml(read_file(*path, place_of(node.mark)), *path);
+    return true;
+  } catch (const InputErrors& found) {
+    context.problems.add(found);
+    return false;
+  }
+}
+
+bool expand(const std::string& key, DocNode& node, Context& context) {
+  if (key == "model") return inline_file(node, key, FileKind::model, context), true;
+  if (key == "cluster.topology") return inline_file(node, key, FileKind::topology, context), true;
+  if (key == "precision") return expand_precision(node);
+  if (key != "recompute") return false;
+  node.kind = NodeKind::map;  // {full_layers: n} takes the place of a word
+  return true;
+}
+
+void read_cluster(DocNode& node, Scenario& scenario, Context& context) {
+  MapReader outer(node, "cluster", context.problems);  // for its check that this is a mapping
+  if (node.kind != NodeKind::map) return;
+  DocNode* topology = node.find("topology");
+  if (topology && topology->kind == NodeKind::null) outer.find("topology");
+  if (topology && topology->kind == NodeKind::scalar &&
+      !inline_file(*topology, "cluster.topology", FileKind::topology, context))
+    return;
+  if (topology && topology->kind == NodeKind::list) {
+    MapReader(*topology, "cluster.topology", context.problems);
+    return;
+  }
+  const DocNode merged = merge_cluster(node);
+  if (const DocNode* nodes = merged.find("nodes"); !nodes || nodes->kind == NodeKind::absent)
+    outer.problem(node.mark, "nodes", "E-KEY-MISSING", "the key 'cluster.nodes' is missing");
+  scenario.cluster = read_topology(merged, "cluster", context.problems);
+}
+
+void read_profile(const DocNode& node, MapReader& reader, Scenario& scenario, Context& context) {
+  const auto path =
+      resolve(node, "profile", FileKind::profile, context.folder, context.roots, context.problems);
+  if (!path) return;
+  try {
+    scenario.profile = load_profile(*path);
+  } catch (const InputErrors& found) {
+    context.problems.add(found);
+    return;
+  }
+  std::string wanted = scenario.profile->default_stack;
+  const DocNode* stack = reader.find("stack");
+  if (stack && !read_value(*stack, "stack", context.problems, wanted)) return;
+  std::vector<std::string_view> names;
+  for (const auto& known : scenario.profile->stacks) {
+    names.push_back(known.name);
+    if (known.name == wanted) scenario.stack = known;
+  }
+  if (scenario.stack.name.empty())
+    context.problems.add(stack ? stack->mark : node.mark, "stack", "E-PROFILE-STACK",
+                         "profile " + scenario.profile->name + " has no stack " + quote(wanted),
+                         suggest(wanted, names));
+}
+
+void read_schedule(const DocNode& node, Scenario& scenario, Context& context) {
+  if (!read_value(node, "schedule", context.problems, scenario.schedule)) return;
+  if (scenario.schedule.ends_with(".csv")) {
+    const auto path =
+        resolve(node, "schedule", FileKind::schedule, context.folder, context.roots, context.problems);
+    if (path) scenario.schedule = *path;
+  }
+}
+
+void read_rest(MapReader& reader, Scenario& scenario, Context& context) {
+  static constexpr Named<bool> kMfuAttention[] = {{"full", "", false}, {"causal", "", true}};
+  Problems& problems = context.problems;
+  const DocNode* layout = reader.find("layout");
+  if (layout)
+    scenario.layout = read_layout(*layout, problems);
+  else
+    scenario.layout.dp = 0;
+  if (const DocNode* batch = reader.require("batch")) scenario.batch = read_batch(*batch, problems);
+  if (const DocNode* schedule = reader.find("schedule")) read_schedule(*schedule, scenario, context);
+  if (const DocNode* recompute = reader.find("recompute"))
+    scenario.recompute = read_recompute(*recompute, problems);
+  if (const DocNode* precision = reader.find("precision"))
+    scenario.precision = read_precision(*precision, problems);
+  if (const DocNode* overlap = reader.find("overlap")) scenario.overlap = read_overlap(*overlap, problems);
+  reader.optional("grad_bucket", scenario.grad_bucket, kPositive);
+  reader.optional("mfu_attention", scenario.mfu_attention_causal, kMfuAttention);
+}
+
+void read_scenario(DocNode& root, Scenario& scenario, Context& context) {
+  MapReader reader(root, "", context.problems);
+  if (root.kind != NodeKind::map) return;
+  reader.optional("name", scenario.name);
+  if (reader.require("model")) {
+    DocNode& model = *root.find("model");
+    if (model.kind != NodeKind::scalar || inline_file(model, "model", FileKind::model, context))
+      scenario.model = read_model(model, "model", context.problems);
+  }
+  if (reader.require("cluster")) read_cluster(*root.find("cluster"), scenario, context);
+  if (const DocNode* profile = reader.require("profile"))
+    read_profile(*profile, reader, scenario, context);
+  else
+    reader.find("stack");
+  read_rest(reader, scenario, context);
+  reader.finish();
+  if (scenario.batch.sequence == 0) scenario.batch.sequence = scenario.model.sequence;
+}
+
+}  // namespace
+
+LoadedScenario load_scenario(const std::string& path, const std::vector<std::string>& sets,
+                             const DataRoots& roots) {
+  Problems problems;
+  Context context{path, folder_of(path), roots, problems};
+  DocNode root = parse_yaml_file(path);
+  for (const auto& set : sets)
+    apply_set(
+        root, set, [&](const std::string& key, DocNode& node) { return expand(key, node, context); },
+        problems);
+  LoadedScenario loaded;
+  Scenario& scenario = loaded.scenario;
+  scenario.file = shown_path(path);
+  scenario.name = path == "-" ? "stdin" : std::filesystem::path(path).stem().string();
+  read_scenario(root, scenario, context);
+  problems.raise();
+  loaded.places.whole = place_of(root.mark);
+  note_places(root, "", loaded.places);
+  note_places(merge_cluster(*root.find("cluster")), "cluster", loaded.places);
+  check(scenario, loaded.places);
+  return loaded;
+}
+
+}  // namespace rehearse

@@ -1,0 +1,257 @@
+#include "sim/spec/check.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+
+namespace rehearse {
+
+Place Places::find(std::string_view key_path) const {
+  for (std::string_view path = key_path; !path.empty();) {
+    if (const auto it = by_key.find(path); it != by_key.end()) return it->second;
+    const size_t dot = path.rfind('.');
+    path = dot == std::string_view::npos ? std::string_view{} : path.substr(0, dot);
+  }
+  return whole;
+}
+
+namespace {
+
+std::string num(int64_t n) { return std::to_string(n); }
+
+class Checker {
+ public:
+  Checker(Scenario& scenario, const Places& places) : s(scenario), places_(places) {}
+
+  void refuse(const std::string& key, std::string code, std::string message, std::string hint = {}) {
+    errors_.push_back({places_.find(key), key, std::move(code), std::move(message), std::move(hint)});
+  }
+  void warn(std::string code, std::string message) {
+    s.warnings.push_back({std::move(code), std::move(message)});
+  }
+  // A key that was given and changes nothing in this combination.
+  void idle(const std::string& key, const std::string& why) {
+    warn("W-NO-EFFECT", key + " has no effect: " + why);
+  }
+  bool given(std::string_view key) const { return places_.given(key); }
+  void raise() {
+    const auto before = [](const InputError& a, const InputError& b) {
+      if (a.place.file != b.place.file) return false;
+      return std::pair(a.place.line, a.place.column) < std::pair(b.place.line, b.place.column);
+    };
+    std::stable_sort(errors_.begin(), errors_.end(), before);
+    if (!errors_.empty()) throw InputErrors(std::move(errors_));
+  }
+
+  Scenario& s;
+
+ private:
+  const Places& places_;
+  std::vector<InputError> errors_;
+};
+
+// What is accepted by name but not yet simulated.
+void check_modelled(Checker& c) {
+  const auto& l = c.s.layout;
+  if (l.cp > 1)
+    c.refuse("layout.cp", "E-NOT-MODELLED", "context parallelism is not modelled yet", "set cp to 1");
+  if (l.ep > 1)
+    c.refuse("layout.ep", "E-NOT-MODELLED", "expert parallelism is not modelled yet", "set ep to 1");
+  if (l.zero > 1)
+    c.refuse("layout.zero", "E-NOT-MODELLED", "ZeRO-" + num(l.zero) + " is not modelled yet",
+             "set zero to 0 or 1");
+}
+
+void check_gpus(Checker& c) {
+  auto& l = c.s.layout;
+  const int64_t gpus = int64_t(c.s.cluster.nodes) * c.s.cluster.gpus_per_node;
+  const int64_t model = int64_t(l.tp) * l.cp * l.pp;  // each at most 2^20
+  const std::string have = "the cluster has " + num(gpus) + " GPUs (" + num(c.s.cluster.nodes) + " nodes x " +
+                           num(c.s.cluster.gpus_per_node) + ")";
+  if (gpus > (1 << 24)) {
+    c.refuse("cluster.nodes", "E-CLUSTER-SIZE", have + ", more than " + num(1 << 24));
+    return;
+  }
+  const bool derived = l.dp == 0;
+  if (derived && gpus % model == 0) l.dp = static_cast<int>(gpus / model);
+  const std::string product = "tp x cp x pp = " + num(l.tp) + " x " + num(l.cp) + " x " + num(l.pp);
+  if (l.dp == 0) {
+    c.refuse("layout", "E-LAYOUT-GPUS", product + " = " + num(model) + " does not divide the GPUs: " + have,
+             "dp is the number of GPUs over tp x cp x pp");
+  } else if (model > gpus || model * l.dp != gpus) {
+    const std::string needed = model > gpus ? "more" : num(model * l.dp);
+    std::string hint =
+        gpus % model == 0 ? "dp " + num(gpus / model) + " would multiply out; it may be left out" : "";
+    c.refuse(derived ? "layout" : "layout.dp", "E-LAYOUT-GPUS",
+             "tp x cp x pp x dp = " + num(l.tp) + " x " + num(l.cp) + " x " + num(l.pp) + " x " + num(l.dp) +
+                 " needs " + needed + " GPUs, and " + have,
+             hint);
+  }
+  if (l.dp == 0) l.dp = 1;  // so that the other checks can go on
+}
+
+void divides(Checker& c, const std::string& key, const char* code, const std::string& what, int64_t value,
+             int64_t by, const std::string& by_what) {
+  if (value % by != 0)
+    c.refuse(key, code, what + " " + num(value) + " is not a multiple of " + by_what + " " + num(by));
+}
+
+void check_tensor_parallel(Checker& c) {
+  const auto& m = c.s.model;
+  const auto& l = c.s.layout;
+  if (m.heads % m.kv_heads != 0)
+    c.refuse("model.kv_heads", "E-MODEL-KV-HEADS",
+             "heads " + num(m.heads) + " is not a multiple of kv_heads " + num(m.kv_heads));
+  divides(c, "layout.tp", "E-LAYOUT-HEADS", "heads", m.heads, l.tp, "tp");
+  if (m.kv_heads % l.tp != 0 && l.tp % m.kv_heads != 0)
+    c.refuse("layout.tp", "E-LAYOUT-KV-HEADS",
+             "tp " + num(l.tp) + " neither divides kv_heads " + num(m.kv_heads) + " nor is a multiple of it");
+  divides(c, "layout.tp", "E-LAYOUT-HIDDEN", "hidden", m.hidden, l.tp, "tp");
+  divides(c, "layout.tp", "E-LAYOUT-FFN", "ffn", m.ffn, l.tp, "tp");
+  if (l.sequence_parallel && l.tp == 1)
+    c.refuse("layout.sequence_parallel", "E-LAYOUT-SEQUENCE",
+             "sequence_parallel splits the sequence over tp, and tp is 1",
+             "set tp above 1, or sequence_parallel to false");
+  else if (l.sequence_parallel)
+    divides(c, "layout.sequence_parallel", "E-LAYOUT-SEQUENCE", "with sequence_parallel, the sequence of",
+            c.s.batch.sequence, l.tp, "tp");
+}
+
+void check_pipeline(Checker& c) {
+  const auto& m = c.s.model;
+  const auto& l = c.s.layout;
+  const int64_t chunks = int64_t(l.pp) * l.chunks;
+  const std::string count = "pp x chunks = " + num(l.pp) + " x " + num(l.chunks);
+  int64_t longest = m.layers / chunks;
+  if (!l.stage_layers.empty() || c.given("layout.stage_layers")) {
+    const int64_t sum = std::accumulate(l.stage_layers.begin(), l.stage_layers.end(), int64_t{0});
+    if (int64_t(l.stage_layers.size()) != chunks)
+      c.refuse("layout.stage_layers", "E-LAYOUT-STAGES",
+               "stage_layers has " + num(int64_t(l.stage_layers.size())) + " numbers, and " + count +
+                   " wants " + num(chunks));
+    else if (sum != m.layers)
+      c.refuse("layout.stage_layers", "E-LAYOUT-STAGES",
+               "stage_layers sums to " + num(sum) + ", and the model has " + num(m.layers) + " layers");
+    for (const int n : l.stage_layers) longest = std::max<int64_t>(longest, n);
+  } else if (m.layers % chunks != 0) {
+    c.refuse("layout.pp", "E-LAYOUT-LAYERS",
+             "layers " + num(m.layers) + " is not a multiple of " + count + " = " + num(chunks),
+             "give layout.stage_layers, the layers of each chunk");
+    return;
+  }
+  if (c.s.recompute.full_layers > longest)
+    c.refuse("recompute.full_layers", "E-RECOMPUTE-LAYERS",
+             "full_layers " + num(c.s.recompute.full_layers) + " is more than the " + num(longest) +
+                 " layers of a chunk",
+             "write recompute: full for all of them");
+}
+
+void check_transfers(Checker& c) {
+  const auto& l = c.s.layout;
+  if (!l.scatter_gather) return;
+  if (l.tp == 1 || l.pp == 1)
+    c.refuse("layout.scatter_gather", "E-LAYOUT-SCATTER",
+             "scatter_gather cuts what crosses a stage boundary over tp, and " +
+                 std::string(l.tp == 1 ? "tp" : "pp") + " is 1",
+             "set scatter_gather to false");
+  else if (l.sequence_parallel)
+    c.idle("layout.scatter_gather", "with sequence_parallel only slices cross a stage boundary anyway");
+}
+
+void check_batch(Checker& c) {
+  const auto& b = c.s.batch;
+  const auto& m = c.s.model;
+  const int64_t replica = int64_t(b.micro) * c.s.layout.dp;
+  if (b.global % replica != 0)
+    c.refuse("batch.global", "E-BATCH-GLOBAL",
+             "global " + num(b.global) + " is not a multiple of micro x dp = " + num(b.micro) + " x " +
+                 num(c.s.layout.dp) + " = " + num(replica));
+  if (b.sequence == 0)
+    c.refuse("batch", "E-BATCH-SEQUENCE",
+             "batch.sequence is missing, and the model has no sequence to take its place");
+  else if (m.position == PositionEmbedding::learned && b.sequence > m.sequence)
+    c.refuse("batch.sequence", "E-BATCH-SEQUENCE",
+             "sequence " + num(b.sequence) + " is longer than the model's table of " + num(m.sequence) +
+                 " positions",
+             "raise model.sequence, or use position: rope");
+  else if (m.sequence > 0 && b.sequence > m.sequence)
+    c.warn("W-SEQUENCE",
+           "batch.sequence " + num(b.sequence) + " is longer than the model's " + num(m.sequence));
+  if (int64_t(b.micro) * b.sequence > (int64_t{1} << 30))
+    c.refuse("batch.micro", "E-BATCH-TOKENS",
+             "micro x sequence = " + num(int64_t(b.micro) * b.sequence) + " tokens is too many",
+             "a micro-batch holds at most " + num(int64_t{1} << 30));
+}
+
+void check_overlap(Checker& c) {
+  const auto& l = c.s.layout;
+  const auto& o = c.s.overlap;
+  if (o.param_gather && l.zero == 0)
+    c.refuse("overlap.param_gather", "E-OVERLAP-GATHER",
+             "param_gather gathers weights that zero shards, and zero is 0",
+             "set layout.zero to 1, or param_gather to false");
+  if (l.zero > 0 && l.dp == 1)
+    c.idle("layout.zero", "dp is 1, so there is nobody to share the optimizer with");
+  if (o.tp && l.tp == 1) c.idle("overlap.tp", "tp is 1");
+  if (o.p2p && l.pp == 1) c.idle("overlap.p2p", "pp is 1");
+  if (c.given("grad_bucket") && l.dp == 1) c.idle("grad_bucket", "dp is 1, so no gradients are reduced");
+}
+
+void check_profile(Checker& c) {
+  const DeviceProfile* profile = c.s.profile.get();
+  if (!profile) return;
+  static constexpr std::string_view names[] = {"fp32", "tf32", "fp16", "bf16", "fp8"};
+  const auto compute = static_cast<size_t>(c.s.precision.compute);
+  if (!profile->peak(c.s.precision.compute)) {
+    std::string hint = "it has: ";
+    for (size_t i = 0; i < profile->peak_flops.size(); ++i)
+      hint += (i ? ", " : "") + std::string(names[static_cast<size_t>(profile->peak_flops[i].first)]);
+    c.refuse("precision", "E-PROFILE-DTYPE",
+             "profile " + profile->name + " has no peak for " + std::string(names[compute]) +
+                 ", in which this computes",
+             hint);
+  }
+  if (c.s.cluster.gpu != profile->name)
+    c.warn("W-PROFILE-GPU", "the cluster's nodes carry " + c.s.cluster.gpu +
+                                ", and the times come from the profile of " + profile->name);
+}
+
+// Ranks between neighbours of the tp group.
+int64_t tp_stride(const LayoutSpec& l) {
+  int64_t stride = 1;
+  for (const Axis a : l.order) {
+    if (a == Axis::tp) break;
+    stride *= a == Axis::cp ? l.cp : a == Axis::pp ? l.pp : a == Axis::dp ? l.dp : 1;
+  }
+  return stride;
+}
+
+void warn_speed(Checker& c) {
+  const auto& l = c.s.layout;
+  const auto& m = c.s.model;
+  const int64_t block = tp_stride(l) * l.tp, node = c.s.cluster.gpus_per_node;
+  if (l.tp > 1 && c.s.cluster.nodes > 1 && (block > node || node % block != 0))
+    c.warn("W-TP-NODE", "tensor parallel groups of " + num(l.tp) + " leave the NVLink domain of " +
+                            num(node) + " GPUs: their collectives cross the network");
+  if (m.attention == Attention::unfused && m.head_dim % 8 != 0)
+    c.warn("W-HEAD-DIM", "head_dim " + num(m.head_dim) +
+                             " is not a multiple of 8: the GEMMs of unfused attention run slowly");
+}
+
+}  // namespace
+
+void check(Scenario& scenario, const Places& places) {
+  Checker c(scenario, places);
+  check_modelled(c);
+  check_gpus(c);
+  check_tensor_parallel(c);
+  check_pipeline(c);
+  check_transfers(c);
+  check_batch(c);
+  check_overlap(c);
+  check_profile(c);
+  warn_speed(c);
+  c.raise();
+}
+
+}  // namespace rehearse
