@@ -240,10 +240,18 @@ void MapReader::finish() {
   const auto in = [](const std::vector<std::string>& keys, const std::string& key) {
     return std::find(keys.begin(), keys.end(), key) != keys.end();
   };
-  for (const auto& entry : node_.entries)
-    if (!in(known_, entry.key) && !in(asides_, entry.key))
-      problem(entry.mark, entry.key, "E-KEY-UNKNOWN", "unknown key " + quote(path_of(entry.key)),
-              suggest(entry.key, names));
+  bool listed = false;  // the valid keys are named once
+  for (const auto& entry : node_.entries) {
+    if (in(known_, entry.key) || in(asides_, entry.key)) continue;
+    std::string hint;
+    if (!listed)
+      hint = suggest(entry.key, names);
+    else if (const auto near = nearest(entry.key, names); !near.empty())
+      hint = "did you mean '" + std::string(near) + "'?";
+    listed = true;
+    problem(entry.mark, entry.key, "E-KEY-UNKNOWN", "unknown key " + quote(path_of(entry.key)),
+            std::move(hint));
+  }
 }
 
 void MapReader::problem(const Mark& mark, std::string_view key, std::string code, std::string message,

@@ -8,7 +8,6 @@
 #include "sim/io/profile.hpp"
 #include "sim/io/scenario_parts.hpp"
 #include "sim/io/topology.hpp"
-#include "sim/schedule/schedule.hpp"
 
 namespace rehearse {
 
@@ -140,6 +139,22 @@ void read_scenario(DocNode& root, Scenario& scenario, Context& context) {
   if (scenario.batch.sequence == 0) scenario.batch.sequence = scenario.model.sequence;
 }
 
+// Errors about the schedule get the place of the key that names it, unless they stand in its own file.
+Schedule schedule_of(const Scenario& scenario, const Places& places) {
+  try {
+    return load_schedule(scenario.schedule,
+                         {scenario.layout.pp, scenario.micro_batches(), scenario.layout.chunks});
+  } catch (const InputErrors& found) {
+    auto errors = found.errors;
+    for (auto& error : errors)
+      if (error.place.file.empty())
+        error.place =
+            places.find(error.code == "E-SCHEDULE-CHUNKS" && places.given("layout.chunks") ? "layout.chunks"
+                                                                                           : "schedule");
+    throw InputErrors(std::move(errors));
+  }
+}
+
 }  // namespace
 
 LoadedScenario load_scenario(const std::string& path, const std::vector<std::string>& sets,
@@ -161,6 +176,7 @@ LoadedScenario load_scenario(const std::string& path, const std::vector<std::str
   note_places(root, "", loaded.places);
   note_places(merge_cluster(*root.find("cluster")), "cluster", loaded.places);
   check(scenario, loaded.places);
+  loaded.schedule = schedule_of(scenario, loaded.places);
   return loaded;
 }
 

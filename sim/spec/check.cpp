@@ -166,6 +166,9 @@ void check_batch(Checker& c) {
     c.refuse("batch.global", "E-BATCH-GLOBAL",
              "global " + num(b.global) + " is not a multiple of micro x dp = " + num(b.micro) + " x " +
                  num(c.s.layout.dp) + " = " + num(replica));
+  else if (b.global / replica > 1'000'000)
+    c.refuse("batch.global", "E-BATCH-GLOBAL", num(b.global / replica) + " micro-batches are too many",
+             "at most 1000000 on each replica");
   if (b.sequence == 0)
     c.refuse("batch", "E-BATCH-SEQUENCE",
              "batch.sequence is missing, and the model has no sequence to take its place");

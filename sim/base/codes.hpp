@@ -1,0 +1,98 @@
+// Every code that an error or a warning may carry, with its meaning; the README's list is made of it. Codes
+// are stable.
+#pragma once
+#include <string_view>
+
+namespace rehearse {
+
+struct Code {
+  std::string_view code;
+  std::string_view meaning;  // one line
+};
+
+inline constexpr Code kCodes[] = {
+    // command line and files
+    {"E-CLI", "a command, option or argument is unknown, missing or given twice"},
+    {"E-SET", "a --set is not KEY.PATH=VALUE, or sets below something that is not a mapping"},
+    {"E-FILE-MISSING", "a file or a shipped name does not exist"},
+    {"E-FILE-READ", "a file cannot be read"},
+    {"E-FILE-WRITE", "a file cannot be written"},
+    // YAML
+    {"E-YAML-SYNTAX", "not valid YAML"},
+    {"E-YAML-EMPTY", "no document in it"},
+    {"E-YAML-DOCUMENTS", "more than one document, or text after its end"},
+    {"E-YAML-DUPLICATE", "a key stands twice in one mapping"},
+    {"E-YAML-KEY", "a key is empty, a list or a mapping"},
+    {"E-YAML-ANCHOR", "anchors are not accepted"},
+    {"E-YAML-ALIAS", "aliases are not accepted"},
+    {"E-YAML-MERGE", "merge keys are not accepted"},
+    {"E-YAML-TAG", "tags are not accepted"},
+    {"E-YAML-DIRECTIVE", "directives are not accepted"},
+    {"E-YAML-DEPTH", "nested too deeply"},
+    {"E-YAML-SIZE", "too long"},
+    {"E-YAML-ENCODING", "not UTF-8 text, or a control character in it"},
+    // keys and values
+    {"E-KEY-UNKNOWN", "a key that nothing reads"},
+    {"E-KEY-MISSING", "a key that must be there is not"},
+    {"E-TYPE", "a value of the wrong kind: a list for a number, a quoted number, nothing"},
+    {"E-NUMBER", "not a plain decimal number"},
+    {"E-RANGE", "a number outside its bounds"},
+    {"E-UNIT", "a quantity without a unit, or with one of another dimension"},
+    {"E-CHOICE", "a word that is not one of the valid ones"},
+    {"E-NOT-MODELLED", "known, but not simulated yet"},
+    // model and cluster
+    {"E-MODEL-HEADS", "hidden is not a multiple of heads and head_dim is not given"},
+    {"E-MODEL-KV-HEADS", "heads is not a multiple of kv_heads"},
+    {"E-CLUSTER-NICS", "neither of GPUs and NICs of a node divides the other"},
+    {"E-CLUSTER-SIZE", "more GPUs than can be numbered"},
+    // layout
+    {"E-LAYOUT-GPUS", "tp x cp x pp x dp is not the number of GPUs"},
+    {"E-LAYOUT-ORDER", "order is not the axes from inside out, or leaves out one of size above 1"},
+    {"E-LAYOUT-HEADS", "heads is not a multiple of tp"},
+    {"E-LAYOUT-KV-HEADS", "neither of tp and kv_heads divides the other"},
+    {"E-LAYOUT-HIDDEN", "hidden is not a multiple of tp"},
+    {"E-LAYOUT-FFN", "ffn is not a multiple of tp"},
+    {"E-LAYOUT-LAYERS", "layers is not a multiple of pp x chunks"},
+    {"E-LAYOUT-STAGES", "stage_layers has another count than pp x chunks, or another sum than layers"},
+    {"E-LAYOUT-SEQUENCE", "sequence_parallel without tp, or over a sequence that tp does not divide"},
+    {"E-LAYOUT-SCATTER", "scatter_gather without tp or without pp"},
+    // batch, recompute, overlap
+    {"E-BATCH-GLOBAL", "the global batch is not a multiple of micro x dp, or has too many micro-batches"},
+    {"E-BATCH-SEQUENCE", "no sequence length, or one beyond the model's table of positions"},
+    {"E-BATCH-TOKENS", "a micro-batch of too many tokens"},
+    {"E-RECOMPUTE-LAYERS", "full_layers is more than a chunk has"},
+    {"E-OVERLAP-GATHER", "param_gather without a sharded optimizer"},
+    // profile
+    {"E-PROFILE-DTYPE", "the profile has no peak for the precision"},
+    {"E-PROFILE-STACK", "an unknown or repeated set of software constants"},
+    {"E-PROFILE-CSV", "a table of the profile cannot be read"},
+    {"E-PROFILE-TABLE", "two tables where the profile must have one"},
+    // schedule
+    {"E-SCHEDULE-NAME", "no schedule has this name"},
+    {"E-SCHEDULE-FILE", "the schedule's file cannot be read"},
+    {"E-SCHEDULE-CSV", "a line of the schedule is not stage,kind,chunk,micro"},
+    {"E-SCHEDULE-SHAPE", "a pipeline of no stages, micro-batches or chunks, or of too many actions"},
+    {"E-SCHEDULE-CHUNKS", "the schedule takes another number of chunks"},
+    {"E-SCHEDULE-MICRO", "the schedule needs micro-batches in multiples of the stages"},
+    {"E-SCHEDULE-RANGE", "an action names a stage, chunk or micro-batch that does not exist"},
+    {"E-SCHEDULE-STAGE", "an action stands on a stage that does not hold its chunk"},
+    {"E-SCHEDULE-TWICE", "an action stands twice"},
+    {"E-SCHEDULE-MISSING", "an action is missing"},
+    {"E-SCHEDULE-DEADLOCK", "the order of actions makes no progress"},
+    {"E-SCHEDULE-COMM", "communication in a schedule, which lowering adds itself"},
+    {"E-SCHEDULE-OVERLAP", "actions that run at once, which are not modelled"},
+    // trace and truth
+    {"E-TRACE-DIR", "the folder for traces cannot be made"},
+    {"E-TRACE-PATH", "the trace cannot be written there"},
+    {"E-TRACE-RANKS", "--trace-ranks names ranks that do not exist"},
+    {"E-TRUTH-ROWS", "the truth file has no rows"},
+    // warnings
+    {"W-TP-NODE", "tensor parallel groups leave the NVLink domain"},
+    {"W-HEAD-DIM", "a head size that the GEMMs of unfused attention are slow for"},
+    {"W-PROFILE-GPU", "the profile is of another GPU than the cluster's"},
+    {"W-SEQUENCE", "a sequence longer than the model's"},
+    {"W-NO-EFFECT", "a key that changes nothing in this combination"},
+    {"W-TRACE-SIZE", "a trace that viewers choke on"},
+};
+
+}  // namespace rehearse

@@ -1,0 +1,87 @@
+// Bad inputs and the exact text of what is said about them: cases/NAME.yaml and NAME.expected. The first line
+// of a case may hold settings: "# --set a.b=1 ; --set c=2". REHEARSE_UPDATE_GOLDEN=1 writes the expected
+// texts anew.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "sim/io/scenario.hpp"
+
+namespace fs = std::filesystem;
+
+namespace {
+
+const fs::path kFolder = fs::path(REHEARSE_SOURCE_DIR) / "tests" / "input";
+
+std::string text_of(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+std::vector<std::string> case_names() {
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(kFolder / "cases"))
+    if (entry.path().extension() == ".yaml") names.push_back(entry.path().stem().string());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::vector<std::string> settings_of(const std::string& text) {
+  std::vector<std::string> sets;
+  std::string line = text.substr(0, text.find('\n'));
+  const std::string option = "--set ", between = " ; ";
+  for (size_t at = line.find(option); at != std::string::npos; at = line.find(option, at)) {
+    at += option.size();
+    const size_t end = line.find(between, at);
+    sets.push_back(line.substr(at, end == std::string::npos ? end : end - at));
+  }
+  return sets;
+}
+
+// What is said, with the folder of the test data left out.
+std::string complaint(const std::string& name) {
+  const rehearse::DataRoots roots{{(kFolder / "data").string()}};
+  std::string said = "accepted\n";
+  try {
+    const std::string file = "cases/" + name + ".yaml";
+    rehearse::load_scenario(file, settings_of(text_of(file)), roots);
+  } catch (const rehearse::InputErrors& found) {
+    said = found.what();
+  }
+  const std::string folder = (kFolder / "data").string();
+  for (size_t at = said.find(folder); at != std::string::npos; at = said.find(folder))
+    said.replace(at, folder.size(), "DATA");
+  return said;
+}
+
+class BadInput : public testing::TestWithParam<std::string> {};
+
+TEST_P(BadInput, IsRefusedInTheseWords) {
+  fs::current_path(kFolder);
+  const fs::path expected = kFolder / "cases" / (GetParam() + ".expected");
+  const std::string said = complaint(GetParam());
+  if (std::getenv("REHEARSE_UPDATE_GOLDEN")) std::ofstream(expected, std::ios::binary) << said;
+  EXPECT_NE(said, "accepted\n");
+  EXPECT_EQ(said, text_of(expected));
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, BadInput, testing::ValuesIn(case_names()), [](const auto& info) {
+  std::string name = info.param;
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+});
+
+TEST(BadInputs, AreManyAndHaveNoStrayTexts) {
+  const auto names = case_names();
+  EXPECT_GE(names.size(), 30U);
+  for (const auto& entry : fs::directory_iterator(kFolder / "cases"))
+    EXPECT_TRUE(fs::exists(fs::path(entry.path()).replace_extension(".yaml"))) << entry.path();
+}
+
+}  // namespace
