@@ -59,6 +59,9 @@ std::vector<std::string> shipped_names(const Shelf& shelf, const DataRoots& root
 
 std::string names_hint(const std::string& word, const Shelf& shelf, const DataRoots& roots) {
   const auto names = shipped_names(shelf, roots);
+  if (names.empty() && !roots.dirs.empty())
+    return "a path is tried beside the file that names it, then in " + std::string(shelf.folder) +
+           " of the data";
   if (names.empty())
     return "no data of rehearse was found; set REHEARSE_DATA to the folder that holds " +
            std::string(shelf.named);

@@ -214,6 +214,8 @@ void parse_documents(std::string_view text, const Source& source, TreeBuilder& t
     }
   } catch (const TooDeep&) {  // noted by the builder
   } catch (const YAML::Exception& e) {
+    std::erase_if(tree.errors,
+                  [](const InputError& error) { return error.code == "E-YAML-KEY"; });  // its doing
     tree.errors.push_back(
         error_at(to_mark(source, e.mark), "E-YAML-SYNTAX", "this is not valid YAML: " + e.msg));
   }
@@ -265,7 +267,18 @@ DocNode parse_yaml(std::string_view text, const std::string& file, const YamlLim
 
 DocNode parse_yaml_part(std::string_view text, size_t indent,
                         const std::shared_ptr<const SourceText>& source) {
-  return parse_source(std::string(indent, ' ') + std::string(text), source, {});
+  try {
+    return parse_source(std::string(indent, ' ') + std::string(text), source, {});
+  } catch (const InputErrors& found) {
+    auto errors = found.errors;
+    for (auto& error :
+         errors) {  // yaml-cpp places what is missing at the end before the start or on the next line
+      const int first = static_cast<int>(indent) + 1;
+      if (error.place.line == 1 && error.place.column >= first) continue;
+      error.place = place_of({source, 1, first});
+    }
+    throw InputErrors(std::move(errors));
+  }
 }
 
 DocNode parse_yaml_file(const std::string& path) { return parse_yaml(read_file(path), shown_path(path)); }

@@ -71,11 +71,12 @@ TEST_P(BadInput, IsRefusedInTheseWords) {
   EXPECT_EQ(said, text_of(expected));
 }
 
-INSTANTIATE_TEST_SUITE_P(Cases, BadInput, testing::ValuesIn(case_names()), [](const auto& info) {
-  std::string name = info.param;
+std::string test_name(const testing::TestParamInfo<std::string>& test) {
+  std::string name = test.param;
   std::replace(name.begin(), name.end(), '-', '_');
   return name;
-});
+}
+INSTANTIATE_TEST_SUITE_P(Cases, BadInput, testing::ValuesIn(case_names()), test_name);
 
 TEST(BadInputs, AreManyAndHaveNoStrayTexts) {
   const auto names = case_names();
