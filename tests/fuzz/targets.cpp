@@ -1,0 +1,101 @@
+#include "tests/fuzz/targets.hpp"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "sim/base/text.hpp"
+#include "sim/io/model.hpp"
+#include "sim/io/profile.hpp"
+#include "sim/io/scenario.hpp"
+#include "sim/io/topology.hpp"
+#include "sim/schedule/schedule.hpp"
+
+namespace rehearse::fuzz {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string_view text_of(const uint8_t* bytes, size_t size) {
+  return {reinterpret_cast<const char*>(bytes), size};
+}
+
+std::string write_file(const Ground& ground, const std::string& name, std::string_view text) {
+  const std::string path = ground.scratch + "/" + name;
+  std::ofstream(path, std::ios::binary) << text;
+  return path;
+}
+
+// What is said about bad input is UTF-8 and names a code, whatever the input was.
+void check_words(const InputErrors& found) {
+  if (found.errors.empty() || find_bad_utf8(found.errors.front().message)) std::abort();
+  for (const auto& error : found.errors)
+    if (error.code.empty() || error.message.empty()) std::abort();
+}
+
+template <class Read>
+void tolerate(Read read) {
+  try {
+    read();
+  } catch (const InputErrors& found) {
+    check_words(found);
+  }
+}
+
+// A scenario that was accepted multiplies out.
+void check_accepted(const LoadedScenario& loaded) {
+  const Scenario& s = loaded.scenario;
+  const int64_t ranks = int64_t(s.layout.tp) * s.layout.pp * s.layout.dp;
+  if (ranks != s.cluster.gpus() || s.micro_batches() < 1 || s.batch.sequence < 1 || s.stack.name.empty())
+    std::abort();
+  if (loaded.schedule.stages.size() != size_t(s.layout.pp)) std::abort();
+}
+
+}  // namespace
+
+void read_scenario_bytes(const uint8_t* bytes, size_t size, const Ground& ground) {
+  const auto path = write_file(ground, "scenario.yaml", text_of(bytes, size));
+  tolerate([&] { check_accepted(load_scenario(path, {}, {{ground.data}})); });
+}
+
+void read_settings_bytes(const uint8_t* bytes, size_t size, const Ground& ground) {
+  std::vector<std::string> sets;
+  for (const auto line : split(text_of(bytes, size), '\n'))
+    if (!line.empty()) sets.emplace_back(line);
+  tolerate([&] { check_accepted(load_scenario(ground.scratch + "/base.yaml", sets, {{ground.data}})); });
+}
+
+void read_model_bytes(const uint8_t* bytes, size_t size, const Ground& ground) {
+  const auto path = write_file(ground, "model.yaml", text_of(bytes, size));
+  tolerate([&] { load_model(path); });
+}
+
+void read_topology_bytes(const uint8_t* bytes, size_t size, const Ground& ground) {
+  const auto path = write_file(ground, "topology.yaml", text_of(bytes, size));
+  tolerate([&] { load_topology(path); });
+}
+
+void read_profile_bytes(const uint8_t* bytes, size_t size, const Ground& ground) {
+  const auto path = write_file(ground, "profile.yaml", text_of(bytes, size));
+  write_file(ground, "table.csv",
+             text_of(bytes, size));  // a profile may name it; then its own bytes are the table
+  tolerate([&] { load_profile(path); });
+}
+
+void read_schedule_bytes(const uint8_t* bytes, size_t size, const Ground&) {
+  for (const PipelineShape shape : {PipelineShape{2, 3, 1}, PipelineShape{2, 2, 2}})
+    tolerate([&] { validate(from_csv(text_of(bytes, size), "fuzz.csv", shape)); });
+}
+
+Ground make_ground() {
+  std::string pattern = (fs::temp_directory_path() / "rehearse-fuzz-XXXXXX").string();
+  if (!mkdtemp(pattern.data())) std::abort();
+  const std::string source = REHEARSE_SOURCE_DIR;
+  fs::copy_file(source + "/tests/fuzz/base.yaml", pattern + "/base.yaml");
+  return {pattern, source + "/tests/input/data"};
+}
+
+}  // namespace rehearse::fuzz

@@ -1,0 +1,36 @@
+// What is fuzzed: each target feeds one reader with bytes and lets only InputErrors through.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace rehearse::fuzz {
+
+// Folders that hold files which the text under test may name.
+struct Ground {
+  std::string scratch;  // writable, for readers that take a path
+  std::string data;     // topologies/, calibration/profiles/, scenarios/
+};
+
+using Target = void (*)(const uint8_t* bytes, size_t size, const Ground& ground);
+
+void read_scenario_bytes(const uint8_t* bytes, size_t size, const Ground& ground);
+void read_settings_bytes(const uint8_t* bytes, size_t size, const Ground& ground);  // one --set a line
+void read_model_bytes(const uint8_t* bytes, size_t size, const Ground& ground);
+void read_topology_bytes(const uint8_t* bytes, size_t size, const Ground& ground);
+void read_profile_bytes(const uint8_t* bytes, size_t size, const Ground& ground);
+void read_schedule_bytes(const uint8_t* bytes, size_t size, const Ground& ground);
+
+struct Named {
+  const char* name;  // also of its corpus
+  Target run;
+};
+inline constexpr Named kTargets[] = {
+    {"scenario", read_scenario_bytes}, {"settings", read_settings_bytes}, {"model", read_model_bytes},
+    {"topology", read_topology_bytes}, {"profile", read_profile_bytes},   {"schedule", read_schedule_bytes},
+};
+
+// A ground in a fresh temporary folder over the data of the input tests.
+Ground make_ground();
+
+}  // namespace rehearse::fuzz

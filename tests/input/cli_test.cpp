@@ -1,0 +1,109 @@
+// The program's own behaviour towards the shell: exit status, what goes to stdout and what to stderr.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+namespace {
+
+const std::string kInput = std::string(REHEARSE_SOURCE_DIR) + "/tests/input";
+
+struct Run {
+  int status;
+  std::string out, err;
+};
+
+std::string text_of(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+Run rehearse(const std::string& words) {
+  std::string folder = (fs::temp_directory_path() / "rehearse-cli-XXXXXX").string();
+  if (!mkdtemp(folder.data())) return {-1, "", ""};
+  const std::string command = "cd " + kInput + " && REHEARSE_DATA=" + kInput + "/data " REHEARSE_BINARY " " +
+                              words + " >" + folder + "/out 2>" + folder + "/err";
+  const int status = std::system(command.c_str());
+  Run run{WIFEXITED(status) ? WEXITSTATUS(status) : -1, text_of(folder + "/out"), text_of(folder + "/err")};
+  fs::remove_all(folder);
+  return run;
+}
+
+}  // namespace
+
+TEST(Cli, CheckPrintsThePlan) {
+  const Run run = rehearse("check ../fuzz/base.yaml");
+  EXPECT_EQ(run.status, 0) << run.err;
+  EXPECT_EQ(run.err, "");
+  EXPECT_THAT(run.out, HasSubstr("16 on 4 nodes x 4 GPUs"));
+  EXPECT_THAT(run.out, HasSubstr("8 micro-batches of 1 on each of 4 replicas"));
+}
+
+TEST(Cli, JsonReplacesTheTableOnStdout) {
+  const Run run = rehearse("check ../fuzz/base.yaml --json -");
+  EXPECT_EQ(run.status, 0) << run.err;
+  EXPECT_EQ(run.out.front(), '{');
+  EXPECT_THAT(run.out, HasSubstr("\"micro_batches\": 8"));
+}
+
+TEST(Cli, SettingsVaryTheScenario) {
+  const Run run = rehearse(
+      "check ../fuzz/base.yaml --set layout.tp=4 --set layout.dp=null --set 'batch={global: 6, micro: 3}' "
+      "--json -");
+  EXPECT_EQ(run.status, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("\"micro_batches\": 1"));
+}
+
+TEST(Cli, StdinIsAScenario) {
+  const Run run = rehearse("check - <../fuzz/base.yaml");
+  EXPECT_EQ(run.status, 0) << run.err;
+  const Run bad = rehearse("check - <cases/layout-gpus.yaml");
+  EXPECT_EQ(bad.status, 2);
+  EXPECT_THAT(bad.err, testing::StartsWith("<stdin>:5:28: error: "));
+}
+
+TEST(Cli, BadInputLeavesStdoutEmpty) {
+  for (const char* words :
+       {"check cases/layout-gpus.yaml", "check cases/layout-gpus.yaml --json -", "check nowhere.yaml",
+        "check", "check a b", "check ../fuzz/base.yaml --sett x=1", "check ../fuzz/base.yaml --json",
+        "chekc x", "", "check ../fuzz/base.yaml --json /no/such/folder/x.json",
+        "check ../fuzz/base.yaml --set x", "check ../fuzz/base.yaml --qui", "check cases"}) {
+    const Run run = rehearse(words);
+    EXPECT_EQ(run.status, 2) << words;
+    EXPECT_EQ(run.out, "") << words;
+    EXPECT_THAT(run.err, HasSubstr("error: ")) << words;
+    EXPECT_THAT(run.err, HasSubstr("[E-")) << words;
+  }
+}
+
+TEST(Cli, MisspeltWordsGetTheNearest) {
+  EXPECT_THAT(rehearse("chekc x").err, HasSubstr("did you mean 'check'?"));
+  EXPECT_THAT(rehearse("check x --sett a=b").err, HasSubstr("did you mean '--set'?"));
+}
+
+TEST(Cli, WarningsGoToStderrUnlessQuiet) {
+  const std::string words = "check ../fuzz/base.yaml --set layout.tp=8 --set layout.dp=1";
+  EXPECT_THAT(rehearse(words).err, HasSubstr("[W-TP-NODE]"));
+  const Run quiet = rehearse(words + " --quiet");
+  EXPECT_EQ(quiet.status, 0);
+  EXPECT_EQ(quiet.err, "");
+  EXPECT_THAT(quiet.out, HasSubstr("W-TP-NODE"));
+}
+
+TEST(Cli, HelpAndVersion) {
+  const Run help = rehearse("--help");
+  EXPECT_EQ(help.status, 0);
+  EXPECT_THAT(help.out, HasSubstr("check"));
+  EXPECT_EQ(rehearse("check --help").status, 0);
+  EXPECT_THAT(rehearse("--version").out, testing::StartsWith("rehearse "));
+}
