@@ -1,0 +1,256 @@
+#include "sim/graph/fold.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+namespace rehearse {
+
+std::vector<RankId> unit_ranks(const ParallelLayout& layout, int dp, int pp) {
+  std::vector<RankId> ranks;
+  for (int t = 0; t < layout.size(Axis::tp); ++t) ranks.push_back(layout.rank({.tp = t, .cp = 0, .pp = pp, .dp = dp}));
+  return ranks;
+}
+
+namespace {
+
+using Weights = std::map<int, int>;  // link -> weight
+
+std::vector<std::pair<int, int>> flat(const Weights& w) { return {w.begin(), w.end()}; }
+
+// NICs that a group of ranks uses: on each node its ranks' NICs once each, both directions. A node's bytes are spread
+// over them evenly; on nodes with fewer NICs each carries more, so weights are (most NICs) / (NICs here).
+void put_group_links(FlowPattern& flow, const std::vector<RankId>& ranks, const ParallelLayout& layout, const Fabric& fabric) {
+  std::map<int, std::set<int>> nics_of_node;
+  for (auto r : ranks) nics_of_node[fabric.node_of(layout.gpu(r))].insert(fabric.up(layout.gpu(r)).value);
+  int common = 1;
+  for (const auto& [node, nics] : nics_of_node) common = std::lcm(common, int(nics.size()));
+  Weights weights;
+  for (const auto& [node, nics] : nics_of_node)
+    for (int up : nics) weights[up] = weights[up + 1] = common / int(nics.size());
+  flow.links = flat(weights);
+  flow.parts = common;
+}
+
+class Patterns {
+ public:
+  Patterns(const ParallelLayout& layout, const Fabric& fabric) : layout_(layout), fabric_(fabric) {}
+
+  std::vector<FlowPattern> all(const FoldOptions& options) {
+    const int dp = layout_.size(Axis::dp), pp = layout_.size(Axis::pp);
+    for (int d = 0; d < dp; ++d)
+      for (int s = 0; s < pp; ++s) {
+        units_.push_back(unit_ranks(layout_, d, s));
+        tensor(d, s);
+      }
+    for (int d = 0; d < dp && pp > 1; ++d)
+      for (int s = 0; s < pp; ++s) {
+        if (s + 1 < pp || options.wrap_around) transfer(d, s, (s + 1) % pp);
+        if (pp > 2 ? s > 0 || options.wrap_around : s > 0 && !options.wrap_around) transfer(d, s, (s + pp - 1) % pp);
+      }
+    if (dp > 1)
+      for (int s = 0; s < pp; ++s) gradients(s);
+    if (options.tied_embeddings && pp > 1)
+      for (int d = 0; d < dp; ++d) embedding(d);
+    return std::move(flows_);
+  }
+
+ private:
+  int unit(int d, int s) const { return d * layout_.size(Axis::pp) + s; }
+  int tp() const { return layout_.size(Axis::tp); }
+
+  void add(FlowPattern flow, const std::vector<RankId>& ranks) {
+    flow.shape = shape_of(ranks, layout_, fabric_);
+    if (flow.shape.nodes > 1) put_group_links(flow, ranks, layout_, fabric_);
+    flows_.push_back(std::move(flow));
+  }
+  void tensor(int d, int s) {
+    if (tp() > 1) add({.kind = FlowKind::tensor, .a = s, .b = s, .units = {unit(d, s)}}, units_[unit(d, s)]);
+  }
+  // All TP peers send at once; a NIC that k of them share carries k times the bytes.
+  void transfer(int d, int from, int to) {
+    FlowPattern flow{.kind = FlowKind::stage_transfer, .a = from, .b = to, .units = {unit(d, from), unit(d, to)}};
+    Weights weights;
+    int crossing = 0;
+    for (int t = 0; t < tp(); ++t) {
+      const auto src = layout_.gpu(layout_.rank({t, 0, from, d})), dst = layout_.gpu(layout_.rank({t, 0, to, d}));
+      crossing += !fabric_.same_node(src, dst);
+      for (auto link : fabric_.route(src, dst)) ++weights[link.value];
+    }
+    flow.links = flat(weights);
+    flow.shape = {.ranks = 2, .nodes = crossing ? 2 : 1, .per_node = crossing ? 1 : 2};
+    flows_.push_back(std::move(flow));
+  }
+  void gradients(int s) {
+    for (int t = 0; t < tp(); ++t) {
+      std::vector<RankId> ranks;
+      FlowPattern flow{.kind = FlowKind::gradients, .a = s, .b = s, .slice = t};
+      for (int d = 0; d < layout_.size(Axis::dp); ++d) {
+        ranks.push_back(layout_.rank({t, 0, s, d}));
+        flow.units.push_back(unit(d, s));
+      }
+      add(std::move(flow), ranks);
+    }
+  }
+  void embedding(int d) {
+    const int last = layout_.size(Axis::pp) - 1;
+    for (int t = 0; t < tp(); ++t)
+      add({.kind = FlowKind::embedding, .a = 0, .b = last, .slice = t, .units = {unit(d, 0), unit(d, last)}},
+          {layout_.rank({t, 0, 0, d}), layout_.rank({t, 0, last, d})});
+  }
+
+  const ParallelLayout& layout_;
+  const Fabric& fabric_;
+  std::vector<std::vector<RankId>> units_;
+  std::vector<FlowPattern> flows_;
+};
+
+// Colours of units, links and flows, refined until stable.
+struct Colours {
+  std::vector<int> unit, link, flow;
+};
+
+// Replaces keys by dense colours in order of first appearance.
+template <class Key>
+std::pair<std::vector<int>, int> dense(const std::vector<Key>& keys) {
+  std::map<Key, int> seen;
+  std::vector<int> colours;
+  for (const auto& key : keys) colours.push_back(seen.emplace(key, int(seen.size())).first->second);
+  return {colours, int(seen.size())};
+}
+
+using Key = std::vector<int>;
+
+Key flow_key(const FlowPattern& f, const Colours& c, int self) {
+  Key key{self};
+  if (f.kind == FlowKind::stage_transfer || f.kind == FlowKind::embedding) {
+    for (int u : f.units) key.push_back(c.unit[u]);  // roles differ: order matters
+  } else {
+    Key units;
+    for (int u : f.units) units.push_back(c.unit[u]);
+    std::sort(units.begin(), units.end());
+    key.insert(key.end(), units.begin(), units.end());
+  }
+  std::vector<std::pair<int, int>> links;
+  for (auto [l, w] : f.links) links.emplace_back(c.link[l], w);
+  std::sort(links.begin(), links.end());
+  key.push_back(-1);
+  for (auto [l, w] : links) key.insert(key.end(), {l, w});
+  return key;
+}
+
+Colours refine(const std::vector<FlowPattern>& flows, int unit_count, int pp, int link_count) {
+  Colours c;
+  for (int u = 0; u < unit_count; ++u) c.unit.push_back(u % pp);
+  for (int l = 0; l < link_count; ++l) c.link.push_back(l % 2);
+  std::vector<Key> keys;
+  for (const auto& f : flows)
+    keys.push_back({int(f.kind), f.a, f.b, f.shape.ranks, f.shape.nodes, f.shape.per_node, f.shape.uniform});
+  c.flow = dense(keys).first;
+  int before = -1;
+  for (;;) {
+    keys.clear();
+    for (size_t i = 0; i < flows.size(); ++i) keys.push_back(flow_key(flows[i], c, c.flow[i]));
+    auto [flow, flow_colours] = dense(keys);
+    std::vector<Key> units(unit_count), links(link_count);
+    for (size_t i = 0; i < flows.size(); ++i) {
+      const auto& f = flows[i];
+      for (size_t role = 0; role < f.units.size(); ++role)
+        units[f.units[role]].push_back(2 * flow[i] + (f.kind == FlowKind::stage_transfer && role == 1));
+      for (auto [l, w] : f.links) links[l].insert(links[l].end(), {flow[i] * 4096 + w});
+    }
+    auto close = [](std::vector<Key>& all, const std::vector<int>& own) {
+      for (size_t i = 0; i < all.size(); ++i) {
+        std::sort(all[i].begin(), all[i].end());
+        all[i].insert(all[i].begin(), own[i]);
+      }
+      return dense(all);
+    };
+    auto [unit, unit_colours] = close(units, c.unit);
+    auto [link, link_colours] = close(links, c.link);
+    c = {unit, link, flow};
+    const int colours = flow_colours + unit_colours + link_colours;
+    if (colours == before) return c;
+    before = colours;
+  }
+}
+
+// Members of each colour; colours are in order of first appearance, so the first member represents.
+std::vector<std::vector<int>> classes(const std::vector<int>& colours) {
+  std::vector<std::vector<int>> members;
+  for (size_t i = 0; i < colours.size(); ++i) {
+    if (colours[i] >= int(members.size())) members.resize(colours[i] + 1);
+    members[colours[i]].push_back(int(i));
+  }
+  return members;
+}
+
+std::string describe(const Fold& fold, int dp, int pp, const Cluster& cluster, int replica_ranks) {
+  const int classes = int(fold.units.size());
+  if (dp == 1) return "one replica: nothing to fold but tensor-parallel peers";
+  std::string text = std::to_string(classes) + " unit classes stand for " + std::to_string(dp * pp) + " units (" +
+                     std::to_string(dp) + " replicas x " + std::to_string(pp) + " stages)";
+  if (classes == pp) return text;
+  text += classes == dp * pp ? "; not folded" : "; partly folded";
+  if (replica_ranks % cluster.gpus_per_node != 0 && cluster.gpus_per_node % replica_ranks != 0)
+    return text + ": replicas of " + std::to_string(replica_ranks) + " ranks do not align with nodes of " +
+           std::to_string(cluster.gpus_per_node) + " GPUs, so their transfers cross nodes in different places";
+  return text + ": replicas lie differently on nodes and NICs";
+}
+
+Colours identity(size_t units, size_t links, size_t flows) {
+  Colours c;
+  c.unit.resize(units), c.link.resize(links), c.flow.resize(flows);
+  std::iota(c.unit.begin(), c.unit.end(), 0);
+  std::iota(c.link.begin(), c.link.end(), 0);
+  std::iota(c.flow.begin(), c.flow.end(), 0);
+  return c;
+}
+
+}  // namespace
+
+Fold make_fold(const ParallelLayout& layout, const Fabric& fabric, const FoldOptions& options) {
+  const int dp = layout.size(Axis::dp), pp = layout.size(Axis::pp);
+  const auto flows = Patterns(layout, fabric).all(options);
+  const auto colours = options.fold ? refine(flows, dp * pp, pp, fabric.link_count())
+                            : identity(size_t(dp) * pp, fabric.link_count(), flows.size());
+  Fold result;
+  result.ranks_each = layout.size(Axis::tp);
+  result.unit_class = colours.unit;
+  for (const auto& members : classes(colours.unit))
+    result.units.push_back({members[0] / pp, members[0] % pp, int(members.size())});
+  for (const auto& members : classes(colours.link)) result.links.push_back({LinkId(members[0]), int(members.size())});
+
+  // Weight of a flow class on a link class: what all its members put on one link of the class.
+  for (const auto& members : classes(colours.flow)) {
+    FoldedFlow folded{flows[members[0]], 1};
+    std::map<int, int> slices_of_unit, weights;
+    for (int i : members) {
+      const auto& f = flows[i];
+      if (f.slice >= 0 && f.units[0] == flows[members[0]].units[0]) ++slices_of_unit[f.units[0]];
+      for (auto [l, w] : f.links)
+        if (result.links[colours.link[l]].representative.value == l) weights[colours.link[l]] += w;
+    }
+    auto& p = folded.pattern;
+    folded.slices = p.slice < 0 ? result.ranks_each : slices_of_unit.begin()->second;
+    p.links = {weights.begin(), weights.end()};
+    if (folded.slices == result.ranks_each) p.slice = -1;
+    for (int& u : p.units) u = colours.unit[u];
+    if (p.kind == FlowKind::gradients) {
+      std::sort(p.units.begin(), p.units.end());
+      p.units.erase(std::unique(p.units.begin(), p.units.end()), p.units.end());
+    }
+    result.flows.push_back(std::move(folded));
+  }
+  // Ranks of a unit differ only where their gradient flows do.
+  std::map<int, std::set<int>> slices;
+  for (size_t i = 0; i < flows.size(); ++i)
+    if (flows[i].slice >= 0)
+      for (int u : flows[i].units) slices[colours.unit[u]].insert(colours.flow[i]);
+  for (size_t u = 0; u < result.units.size(); ++u)
+    result.simulated_ranks += options.fold ? std::max<int>(1, int(slices[int(u)].size())) : result.ranks_each;
+  result.note = options.fold ? describe(result, dp, pp, fabric.cluster(), layout.ranks() / dp) : "not asked for";
+  return result;
+}
+
+}  // namespace rehearse

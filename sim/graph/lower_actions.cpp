@@ -1,0 +1,208 @@
+// Passes: chunk costs, transfers between stages, tensor collectives, recompute.
+#include <algorithm>
+
+#include "sim/graph/lowering.hpp"
+#include "sim/plan/model_math.hpp"
+
+namespace rehearse {
+
+static bool completes_gradients(ActionKind kind) {
+  return kind == ActionKind::backward || kind == ActionKind::weight_gradient;
+}
+static bool is_backward(ActionKind kind) { return kind == ActionKind::backward || kind == ActionKind::input_gradient; }
+
+Lowering::Placed& Lowering::placed(int unit, ChunkId chunk, MicroBatch micro, bool forward) {
+  const size_t cell = size_t(chunk.value / s_.layout.pp) * s_.micro_batches() + micro.value;
+  return (forward ? forwards_ : backwards_)[unit][cell];
+}
+
+// Parameters that no op of the row names (norms, biases) go with its last op, so that buckets add up to the chunk.
+static void complete_parameters(std::vector<OpSpec>& specs, double total, bool at_front) {
+  double named = 0;
+  OpSpec* carrier = nullptr;
+  for (auto& spec : specs) {
+    named += spec.parameters;
+    if (spec.parameters > 0 && !(at_front && carrier)) carrier = &spec;
+  }
+  if (carrier) carrier->parameters += total - named;
+}
+
+const std::vector<Piece>& Lowering::pieces(ChunkId chunk, ActionKind kind, Cut cut) {
+  const auto key = std::make_tuple(chunk.value, int(kind), int(cut));
+  if (auto found = pieces_.find(key); found != pieces_.end()) return found->second;
+  const auto& plan = chunks_[chunk.value];
+  const auto shape = std::make_tuple(plan.layers, plan.recomputed_layers, int(plan.embedding), int(plan.head), int(kind), int(cut));
+  if (auto [at, is_new] = piece_shapes_.emplace(shape, chunk.value); !is_new)
+    return pieces_[key] = pieces_.at({at->second, int(kind), int(cut)});
+  const bool forward = kind == ActionKind::forward;
+  auto specs = forward ? forward_ops(*pricer_, plan) : backward_ops(*pricer_, plan);
+  complete_parameters(specs, chunk_parameters(s_, plan).total(), forward);
+  if (!forward && kind != ActionKind::backward) specs = split_backward(specs, kind == ActionKind::weight_gradient);
+  const double element = cut == Cut::weights_needed ? bytes_of(s_.precision.params) : bytes_of(s_.precision.grads);
+  const Cuts cuts{cut == Cut::none ? 0 : s_.grad_bucket.value / element, cut == Cut::weights_needed};
+  static constexpr const char* names[] = {"F", "B", "I", "W"};
+  return pieces_[key] = cut_pieces(names[int(kind)], specs, s_.stack, cuts, g_.programs);
+}
+
+Lowering::Cut Lowering::cut_of(const Action& action, size_t position, const std::vector<Action>& actions) const {
+  auto same = [&](const Action& other) { return other.kind == action.kind && other.chunk == action.chunk; };
+  if (s_.layout.dp == 1) return Cut::none;
+  if (completes_gradients(action.kind) && s_.overlap.grad_reduce &&
+      std::none_of(actions.begin() + long(position) + 1, actions.end(), same))
+    return Cut::gradients_ready;
+  if (action.kind == ActionKind::forward && s_.overlap.param_gather &&
+      std::none_of(actions.begin(), actions.begin() + long(position), same))
+    return Cut::weights_needed;
+  return Cut::none;
+}
+
+int32_t Lowering::wire_task(int unit, const Piece& piece, const TaskSet& after) {
+  const auto& wire = piece.wire.wire_cost;
+  const auto is_ours = [&](const FoldedFlow& f) {
+    return f.pattern.kind == FlowKind::tensor && f.pattern.units[0] == unit;
+  };
+  const auto& flow = *std::find_if(fold_.flows.begin(), fold_.flows.end(), is_ours);
+  Task task;
+  task.kind = TaskKind::flow;
+  task.stream = Stream::tp;
+  task.traffic = piece.wire.op.traffic;
+  task.units = unit_set({unit});
+  task.peers = int16_t(fold_.ranks_each);
+  task.route = route_of(flow);
+  task.duration = wire.latency.value + s_.cluster.nic_latency.value;
+  task.amount = wire.bytes_per_node / flow.pattern.parts;
+  task.rate_cap = wire.in_node_cap.value / flow.pattern.parts;
+  return add(task, after);
+}
+
+Lowering::Placed Lowering::place_action(int unit, const Action& action, Cut cut, TaskSet after) {
+  const int stage = g_.units[unit].pp;
+  auto& buckets = cut == Cut::weights_needed ? weight_buckets_[stage] : gradient_buckets_[stage];
+  const auto& row = pieces(action.chunk, action.kind, cut);
+  const double bucket_size = s_.grad_bucket.value / bytes_of(cut == Cut::weights_needed ? s_.precision.params : s_.precision.grads);
+  // Buckets of this stage are in the order in which its chunks first fill (or need) them, the same in every replica.
+  size_t next_bucket = 0;
+  for (const auto& bucket : buckets) next_bucket += bucket.ready.count(unit);
+  Placed result;
+  TaskSet previous = after, ready = std::move(after);
+  double filled = 0;
+  bool open = false;
+  auto close_bucket = [&] {
+    if (buckets.size() <= next_bucket) buckets.emplace_back();
+    return &buckets[next_bucket];
+  };
+  for (size_t i = 0; i < row.size(); ++i) {
+    const auto& piece = row[i];
+    const TaskSet& from = piece.beside_previous ? previous : ready;
+    const int32_t task = piece.program < 0 ? wire_task(unit, piece, from) : run_task(piece.program, unit, from);
+    if (piece.program >= 0) {
+      auto& t = g_.tasks[task];
+      t.action = action.kind, t.chunk = action.chunk, t.micro = action.micro, t.pipeline = true;
+    }
+    if (result.first < 0) result.first = task;
+    if (!piece.beside_previous) previous = ready, ready.clear();
+    ready.push_back(task);
+    if (cut == Cut::none || piece.program < 0) continue;
+    filled += piece.parameters;
+    auto* bucket = close_bucket();
+    if (cut == Cut::weights_needed && !open) bucket->ready[unit] = {task};
+    open = true;
+    if (filled >= bucket_size || (i + 1 == row.size() && filled > 0)) {
+      if (cut == Cut::gradients_ready) bucket->ready[unit] = {task};
+      bucket->parameters = filled;
+      ++next_bucket, filled = 0, open = false;
+    }
+  }
+  result.last = ready;
+  return result;
+}
+
+void Lowering::lower_actions() {
+  for (size_t u = 0; u < g_.units.size(); ++u) {
+    const auto& actions = schedule_.stages[g_.units[u].pp];
+    TaskSet done;
+    for (size_t i = 0; i < actions.size(); ++i) {
+      const auto& action = actions[i];
+      const auto at = place_action(int(u), action, cut_of(action, i, actions), done);
+      done = at.last;
+      first_of_action_[u].push_back(at.first);
+      if (action.kind == ActionKind::forward) placed(int(u), action.chunk, action.micro, true) = at;
+      if (is_backward(action.kind)) placed(int(u), action.chunk, action.micro, false) = at;
+    }
+    compute_done_[u] = done;
+  }
+}
+
+void Lowering::lower_transfers() {
+  const int last_chunk = s_.layout.pp * s_.layout.chunks - 1;
+  for (size_t u = 0; u < g_.units.size(); ++u) {
+    const auto& actions = schedule_.stages[g_.units[u].pp];
+    int32_t previous_send = -1;
+    for (size_t i = 0; i < actions.size(); ++i) {
+      const auto& action = actions[i];
+      const bool forward = action.kind == ActionKind::forward;
+      if (!forward && !is_backward(action.kind)) continue;
+      const ChunkId to(action.chunk.value + (forward ? 1 : -1));
+      if (to.value < 0 || to.value > last_chunk) continue;
+      transfer(int(u), i, action, to, previous_send);
+    }
+  }
+}
+
+void Lowering::transfer(int unit, size_t position, const Action& action, ChunkId to_chunk, int32_t& previous_send) {
+  const bool forward = action.kind == ActionKind::forward;
+  const auto& from = placed(unit, action.chunk, action.micro, forward);
+  const int to_stage = to_chunk.value % s_.layout.pp;
+  if (s_.layout.pp == 1) {
+    for (int32_t task : from.last) edge(task, placed(unit, to_chunk, action.micro, forward).first);
+    return;
+  }
+  const auto is_ours = [&](const FoldedFlow& f) {
+    return f.pattern.kind == FlowKind::stage_transfer && f.pattern.units[0] == unit && f.pattern.b == to_stage;
+  };
+  const auto& flow = *std::find_if(fold_.flows.begin(), fold_.flows.end(), is_ours);
+  const int receiver = flow.pattern.units[1];
+  const double whole = double(s_.batch.micro) * s_.batch.sequence * s_.model.hidden * bytes_of(s_.precision.params);
+  const bool sliced = s_.layout.sequence_parallel || s_.layout.scatter_gather;
+  const double bytes = sliced ? whole / s_.layout.tp : whole;
+  Task task;
+  task.stream = Stream::pp_send;
+  task.traffic = pricer_->traffic_id({Axis::pp, forward ? "stage forward" : "stage backward", CollectiveOp::send_recv, 2, bytes,
+                                      bytes / 2, false, s_.precision.params});
+  task.units = unit_set({unit, receiver});
+  task.peers = int16_t(fold_.ranks_each);
+  task.action = action.kind, task.chunk = action.chunk, task.micro = action.micro;
+  if (flow.pattern.links.empty()) {
+    task.duration = p2p_in_node(*s_.profile, Bytes(bytes), s_.cluster.nvlink, s_.cluster.nvlink_latency).time.value;
+  } else {
+    task.kind = TaskKind::flow;
+    task.duration = p2p_network_latency(*s_.profile, s_.cluster.nic_latency).value;
+    task.route = route_of(flow);
+    task.amount = bytes;
+    task.rate_cap = s_.cluster.nic.value * s_.stack.p2p_efficiency.value;
+  }
+  TaskSet after = from.last;
+  if (previous_send >= 0) after.push_back(previous_send);
+  const int32_t sent = previous_send = add(task, after);
+  if (!s_.overlap.p2p && position + 1 < first_of_action_[unit].size()) edge(sent, first_of_action_[unit][position + 1]);
+  int32_t arrived = sent;
+  if (s_.layout.scatter_gather && !s_.layout.sequence_parallel) {
+    auto gather = pricer_->tp_collective("stage gather", CollectiveOp::all_gather, whole, s_.precision.params);
+    Piece piece;
+    piece.wire = gather;
+    if (gather.wire) {
+      arrived = wire_task(receiver, piece, {sent});
+    } else {
+      Task fixed;
+      fixed.stream = Stream::tp;
+      fixed.traffic = gather.op.traffic;
+      fixed.units = unit_set({receiver});
+      fixed.peers = int16_t(fold_.ranks_each);
+      fixed.duration = gather.op.duration;
+      arrived = add(fixed, {sent});
+    }
+  }
+  edge(arrived, placed(receiver, to_chunk, action.micro, forward).first);
+}
+
+}  // namespace rehearse

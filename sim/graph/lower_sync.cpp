@@ -1,0 +1,164 @@
+// Passes: gradient reduction, tied embeddings, optimizer step, weight gathering.
+#include <algorithm>
+#include <cmath>
+
+#include "sim/graph/lowering.hpp"
+#include "sim/plan/model_math.hpp"
+
+namespace rehearse {
+
+double Lowering::stage_parameters(StageId stage) const {
+  double total = 0;
+  for (const auto& chunk : chunks_)
+    if (chunk.stage == stage) total += chunk_parameters(s_, chunk).total();
+  return total;
+}
+
+// Where buckets are not tied to ops: the stage's parameters in buckets of the asked size.
+std::vector<double> Lowering::buckets_of(StageId stage) const {
+  const double total = stage_parameters(stage), size = s_.grad_bucket.value / bytes_of(s_.precision.grads);
+  const int count = std::max(1, int(std::ceil(total / size)));
+  std::vector<double> buckets(count, size);
+  buckets.back() = total - size * (count - 1);
+  return buckets;
+}
+
+void Lowering::lower_gradients() {
+  for (size_t u = 0; u < g_.units.size(); ++u) sync_done_[u] = compute_done_[u];
+  if (s_.layout.dp > 1 && !s_.overlap.grad_reduce)
+    for (size_t u = 0; u < g_.units.size(); ++u) {
+      auto& buckets = gradient_buckets_[g_.units[u].pp];
+      const auto sizes = buckets_of(StageId(g_.units[u].pp));
+      buckets.resize(sizes.size());
+      for (size_t b = 0; b < sizes.size(); ++b) buckets[b].parameters = sizes[b], buckets[b].ready[int(u)] = compute_done_[u];
+    }
+  for (const auto& flow : fold_.flows)
+    if (flow.pattern.kind == FlowKind::gradients) reduce_gradients(flow);
+  for (const auto& flow : fold_.flows)
+    if (flow.pattern.kind == FlowKind::embedding) reduce_embedding(flow);
+  if (s_.layout.sequence_parallel)
+    for (size_t u = 0; u < g_.units.size(); ++u) reduce_norms(int(u));
+}
+
+void Lowering::reduce_gradients(const FoldedFlow& flow) {
+  const auto op = s_.layout.zero > 0 ? CollectiveOp::reduce_scatter : CollectiveOp::all_reduce;
+  int32_t previous = -1;
+  for (const auto& bucket : gradient_buckets_[flow.pattern.a]) {
+    const double bytes = bucket.parameters * bytes_of(s_.precision.grads);
+    TaskSet after;
+    for (const auto& [unit, tasks] : bucket.ready) after.insert(after.end(), tasks.begin(), tasks.end());
+    if (previous >= 0) after.push_back(previous);
+    previous = collective_task(flow, Stream::dp,
+                               {Axis::dp, "gradients", op, flow.pattern.shape.ranks, bytes,
+                                bytes_sent_per_rank(op, flow.pattern.shape.ranks, bytes), false, s_.precision.grads},
+                               after);
+  }
+  if (previous >= 0)
+    for (int unit : flow.pattern.units) sync_done_[unit].push_back(previous);
+}
+
+void Lowering::reduce_embedding(const FoldedFlow& flow) {
+  const double bytes = double(padded_vocab(s_.model, s_.layout.tp)) / s_.layout.tp * s_.model.hidden * bytes_of(s_.precision.grads);
+  TaskSet after;
+  for (int unit : flow.pattern.units) after.insert(after.end(), sync_done_[unit].begin(), sync_done_[unit].end());
+  const int32_t task = collective_task(flow, Stream::other,
+                                       {Axis::pp, "tied embedding", CollectiveOp::all_reduce, 2, bytes,
+                                        bytes_sent_per_rank(CollectiveOp::all_reduce, 2, bytes), false, s_.precision.grads},
+                                       after);
+  for (int unit : flow.pattern.units) sync_done_[unit].push_back(task);
+}
+
+// Under sequence parallelism each TP rank sees only its tokens' share of the norms' gradients.
+void Lowering::reduce_norms(int unit) {
+  double replicated = 0;
+  for (const auto& chunk : chunks_)
+    if (chunk.stage.value == g_.units[unit].pp) replicated += chunk_parameters(s_, chunk).replicated;
+  const auto gather = pricer_->tp_collective("norm gradients", CollectiveOp::all_reduce, replicated * bytes_of(s_.precision.grads),
+                                             s_.precision.grads);
+  Piece piece;
+  piece.wire = gather;
+  int32_t task;
+  if (gather.wire) {
+    task = wire_task(unit, piece, sync_done_[unit]);
+  } else {
+    Task fixed;
+    fixed.stream = Stream::tp;
+    fixed.traffic = gather.op.traffic;
+    fixed.units = unit_set({unit});
+    fixed.peers = int16_t(fold_.ranks_each);
+    fixed.duration = gather.op.duration;
+    task = add(fixed, sync_done_[unit]);
+  }
+  sync_done_[unit].push_back(task);
+}
+
+int32_t Lowering::scalar_all_reduce(const TaskSet& after) {
+  std::vector<int32_t> all(g_.units.size());
+  for (size_t u = 0; u < all.size(); ++u) all[u] = int32_t(u);
+  GroupShape world;
+  world.ranks = layout_.ranks();
+  world.nodes = std::max(1, world.ranks / s_.cluster.gpus_per_node);
+  world.per_node = std::min(world.ranks, s_.cluster.gpus_per_node);
+  const double bytes = 4;
+  const auto axis = layout_.outermost({Axis::tp, Axis::cp, Axis::pp, Axis::dp});
+  Task task;
+  task.stream = Stream::other;
+  task.traffic = pricer_->traffic_id({axis, "gradient norm", CollectiveOp::all_reduce, world.ranks, bytes,
+                                      bytes_sent_per_rank(CollectiveOp::all_reduce, world.ranks, bytes), true, DType::fp32});
+  task.units = unit_set(std::move(all));
+  task.peers = int16_t(fold_.ranks_each);
+  task.duration =
+      world.nodes == 1
+          ? in_node_collective(*s_.profile, s_.stack, CollectiveOp::all_reduce, world.ranks, Bytes(bytes), s_.cluster.nvlink).time.value
+          : across_nodes(*s_.profile, s_.stack, CollectiveOp::all_reduce, world, Bytes(bytes), s_.cluster.nvlink).latency.value +
+                s_.cluster.nic_latency.value;
+  return add(task, after);
+}
+
+void Lowering::lower_optimizer() {
+  const double shards = s_.layout.zero > 0 ? s_.layout.dp : 1;
+  const double norm_bytes = bytes_of(s_.precision.grads);
+  TaskSet norms;
+  for (size_t u = 0; u < g_.units.size(); ++u) {
+    const double parameters = stage_parameters(StageId(g_.units[u].pp)) / shards;
+    norms.push_back(program_task("gradient norm", {pricer_->memory("gradient norm", norm_bytes * parameters)}, int(u), sync_done_[u]));
+  }
+  const TaskSet agreed = layout_.ranks() > 1 ? TaskSet{scalar_all_reduce(norms)} : norms;
+  std::vector<int32_t> updated;
+  const double update_bytes = std::max(0.0, s_.stack.optimizer_bytes_per_param.value - norm_bytes);
+  for (size_t u = 0; u < g_.units.size(); ++u) {
+    const double parameters = stage_parameters(StageId(g_.units[u].pp)) / shards;
+    updated.push_back(program_task("optimizer", {pricer_->memory("adam", update_bytes * parameters)}, int(u), agreed));
+  }
+  if (s_.layout.zero > 0 && s_.layout.dp > 1) gather_weights(updated);
+}
+
+// ZeRO-1: updated shards are gathered; after the optimizer, or (overlap.param_gather) at the start of the step, where
+// it stands for the previous step's update.
+void Lowering::gather_weights(const std::vector<int32_t>& updated) {
+  for (const auto& flow : fold_.flows) {
+    if (flow.pattern.kind != FlowKind::gradients) continue;
+    const StageId stage(flow.pattern.a);
+    std::vector<Bucket> buckets;
+    if (s_.overlap.param_gather) buckets = weight_buckets_[stage.value];
+    else
+      for (double parameters : buckets_of(stage)) buckets.push_back({parameters, {}});
+    int32_t previous = -1;
+    for (const auto& bucket : buckets) {
+      const double bytes = bucket.parameters * bytes_of(s_.precision.params);
+      TaskSet after;
+      if (previous >= 0) after.push_back(previous);
+      if (!s_.overlap.param_gather)
+        for (int unit : flow.pattern.units) after.push_back(updated[unit]);
+      previous = collective_task(flow, Stream::dp,
+                                 {Axis::dp, "weights", CollectiveOp::all_gather, flow.pattern.shape.ranks, bytes,
+                                  bytes_sent_per_rank(CollectiveOp::all_gather, flow.pattern.shape.ranks, bytes), false,
+                                  s_.precision.params},
+                                 after);
+      for (const auto& [unit, tasks] : bucket.ready)
+        for (int32_t task : tasks) edge(previous, task);
+    }
+  }
+}
+
+}  // namespace rehearse

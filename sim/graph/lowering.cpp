@@ -1,0 +1,129 @@
+#include "sim/graph/lowering.hpp"
+
+#include <algorithm>
+
+#include "sim/plan/model_math.hpp"
+
+namespace rehearse {
+
+Part exposed_part(Axis axis) {
+  switch (axis) {
+    case Axis::tp: return Part::exposed_tp;
+    case Axis::cp: return Part::exposed_cp;
+    case Axis::ep: return Part::exposed_ep;
+    case Axis::pp: return Part::exposed_pp;
+    case Axis::dp: return Part::exposed_dp;
+  }
+  return Part::overhead;
+}
+
+Lowering::Lowering(const Scenario& scenario, const Schedule& schedule, const LowerOptions& options)
+    : s_(scenario),
+      schedule_(schedule),
+      layout_(scenario.layout),
+      fabric_(scenario.cluster),
+      chunks_(plan_chunks(scenario)),
+      fold_(make_fold(layout_, fabric_,
+                      {.fold = options.fold,
+                       .tied_embeddings = scenario.model.tied_embeddings,
+                       .wrap_around = scenario.layout.chunks > 1})) {
+  const GroupShape tp_shape = shape_of(unit_ranks(layout_, 0, 0), layout_, fabric_);
+  pricer_ = std::make_unique<OpPricer>(s_, tp_shape, g_.traffic);
+}
+
+TaskGraph Lowering::run() && {
+  describe_units_and_links();
+  lower_actions();
+  lower_transfers();
+  lower_gradients();
+  lower_optimizer();
+  std::sort(edges_.begin(), edges_.end());
+  edges_.erase(std::unique(edges_.begin(), edges_.end()), edges_.end());
+  g_.edges = Csr(boost::edges_are_sorted, edges_.begin(), edges_.end(), g_.tasks.size());
+  return std::move(g_);
+}
+
+void Lowering::describe_units_and_links() {
+  for (const auto& unit : fold_.units)
+    g_.units.push_back({unit.dp, unit.pp, unit.members, fold_.ranks_each, unit_ranks(layout_, unit.dp, unit.pp)});
+  for (const auto& link : fold_.links)
+    g_.links.push_back({fabric_.link(link.representative).rate.value * s_.stack.network_efficiency.value, link.members,
+                        link.representative});
+  g_.ranks = layout_.ranks();
+  g_.simulated_ranks = fold_.simulated_ranks;
+  g_.fold_note = fold_.note;
+  const size_t units = g_.units.size(), cells = size_t(s_.layout.chunks) * s_.micro_batches();
+  forwards_.assign(units, std::vector<Placed>(cells));
+  backwards_.assign(units, std::vector<Placed>(cells));
+  first_of_action_.resize(units);
+  compute_done_.resize(units);
+  sync_done_.resize(units);
+}
+
+int32_t Lowering::add(Task task, const TaskSet& after) {
+  const auto id = int32_t(g_.tasks.size());
+  g_.tasks.push_back(task);
+  for (int32_t from : after) edge(from, id);
+  return id;
+}
+
+int32_t Lowering::unit_set(std::vector<int32_t> units) {
+  const auto [at, is_new] = unit_sets_.emplace(units, int32_t(g_.unit_sets.size()));
+  if (is_new) g_.unit_sets.push_back(std::move(units));
+  return at->second;
+}
+
+int32_t Lowering::run_task(int program, int unit, const TaskSet& after) {
+  Task task;
+  task.kind = TaskKind::run;
+  task.program = program;
+  task.units = unit_set({unit});
+  task.duration = g_.programs[program].duration;
+  task.peers = int16_t(fold_.ranks_each);
+  return add(task, after);
+}
+
+int32_t Lowering::program_task(const char* name, std::vector<OpSpec> specs, int unit, const TaskSet& after) {
+  for (auto& spec : specs) spec.op.part = Part::optimizer;
+  g_.programs.push_back(make_program(name, specs, s_.stack));
+  return run_task(int(g_.programs.size()) - 1, unit, after);
+}
+
+int Lowering::route_of(const FoldedFlow& flow) {
+  const auto [at, is_new] = routes_.emplace(&flow, int(g_.routes.size()));
+  if (is_new) {
+    Route route;
+    for (auto [link, weight] : flow.pattern.links) route.links.emplace_back(link, weight);
+    g_.routes.push_back(std::move(route));
+  }
+  return at->second;
+}
+
+int32_t Lowering::collective_task(const FoldedFlow& flow, Stream stream, const Traffic& traffic, const TaskSet& after) {
+  const auto& p = flow.pattern;
+  Task task;
+  task.stream = stream;
+  task.traffic = pricer_->traffic_id(traffic);
+  task.units = unit_set({p.units.begin(), p.units.end()});
+  task.slice = int16_t(p.slice);
+  task.peers = int16_t(flow.slices);
+  task.slows = stream == Stream::dp;
+  if (p.links.empty()) {
+    task.duration = in_node_collective(*s_.profile, s_.stack, traffic.op, p.shape.ranks, Bytes(traffic.bytes_per_call),
+                                       s_.cluster.nvlink).time.value;
+    return add(task, after);
+  }
+  const auto wire = across_nodes(*s_.profile, s_.stack, traffic.op, p.shape, Bytes(traffic.bytes_per_call), s_.cluster.nvlink);
+  task.kind = TaskKind::flow;
+  task.route = route_of(flow);
+  task.duration = wire.latency.value + s_.cluster.nic_latency.value;
+  task.amount = wire.bytes_per_node / p.parts;
+  task.rate_cap = wire.in_node_cap.value / p.parts;
+  return add(task, after);
+}
+
+TaskGraph lower(const Scenario& scenario, const Schedule& schedule, const LowerOptions& options) {
+  return Lowering(scenario, schedule, options).run();
+}
+
+}  // namespace rehearse

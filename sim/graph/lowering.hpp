@@ -1,0 +1,85 @@
+// The state of one lowering; internal to sim/graph.
+#pragma once
+#include <map>
+#include <memory>
+
+#include "sim/graph/fold.hpp"
+#include "sim/graph/lower.hpp"
+#include "sim/graph/program.hpp"
+
+namespace rehearse {
+
+using TaskSet = std::vector<int32_t>;  // tasks that must have ended
+
+class Lowering {
+ public:
+  Lowering(const Scenario& scenario, const Schedule& schedule, const LowerOptions& options);
+  TaskGraph run() &&;
+
+ private:
+  // How an action is cut: as a whole, where gradient buckets are complete, where gathered weights are needed.
+  enum class Cut { none, gradients_ready, weights_needed };
+  struct Placed {
+    int32_t first = -1;
+    TaskSet last;
+  };
+  struct Bucket {
+    double parameters = 0;
+    std::map<int, TaskSet> ready;  // by unit class: tasks that complete it (gradients) or need it (weights)
+  };
+
+  // lowering.cpp
+  void describe_units_and_links();
+  int32_t add(Task task, const TaskSet& after);
+  void edge(int32_t from, int32_t to) { edges_.emplace_back(from, to); }
+  int32_t unit_set(std::vector<int32_t> units);
+  int32_t run_task(int program, int unit, const TaskSet& after);
+  int32_t program_task(const char* name, std::vector<OpSpec> specs, int unit, const TaskSet& after);
+  // A collective over the ranks of `flow`: a flow on the wire, a calibrated duration inside a node.
+  int32_t collective_task(const FoldedFlow& flow, Stream stream, const Traffic& traffic, const TaskSet& after);
+  int route_of(const FoldedFlow& flow);
+
+  // lower_actions.cpp
+  void lower_actions();
+  const std::vector<Piece>& pieces(ChunkId chunk, ActionKind kind, Cut cut);
+  Cut cut_of(const Action& action, size_t position, const std::vector<Action>& actions) const;
+  Placed place_action(int unit, const Action& action, Cut cut, TaskSet after);
+  int32_t wire_task(int unit, const Piece& piece, const TaskSet& after);
+  void lower_transfers();
+  void transfer(int unit, size_t position, const Action& action, ChunkId to_chunk, int32_t& previous_send);
+  Placed& placed(int unit, ChunkId chunk, MicroBatch micro, bool forward);
+
+  // lower_sync.cpp
+  void gather_weights_ahead();
+  void lower_gradients();
+  void reduce_gradients(const FoldedFlow& flow);
+  void reduce_embedding(const FoldedFlow& flow);
+  void reduce_norms(int unit);
+  void lower_optimizer();
+  int32_t scalar_all_reduce(const TaskSet& after);
+  void gather_weights(const std::vector<int32_t>& updated);
+  std::vector<double> buckets_of(StageId stage) const;
+  double stage_parameters(StageId stage) const;
+
+  const Scenario& s_;
+  const Schedule& schedule_;
+  ParallelLayout layout_;
+  Fabric fabric_;
+  std::vector<ChunkPlan> chunks_;
+  Fold fold_;
+  TaskGraph g_;
+  std::vector<std::pair<int32_t, int32_t>> edges_;
+  std::unique_ptr<OpPricer> pricer_;
+  std::map<std::tuple<int, int, int>, std::vector<Piece>> pieces_;
+  std::map<std::tuple<int, int, int, int, int, int>, int> piece_shapes_;
+  std::vector<std::vector<Placed>> forwards_, backwards_;  // [unit class][chunk of the stage x micro-batches]
+  std::vector<std::vector<int32_t>> first_of_action_;      // [unit class][position in the stage's schedule]
+  std::vector<TaskSet> compute_done_;                      // [unit class]: end of its last action
+  std::vector<TaskSet> sync_done_;                         // [unit class]: gradient tasks the optimizer waits for
+  std::map<int, std::vector<Bucket>> gradient_buckets_;    // by stage, in order of readiness
+  std::map<int, std::vector<Bucket>> weight_buckets_;      // by stage, in order of need
+  std::map<std::vector<int32_t>, int32_t> unit_sets_;
+  std::map<const FoldedFlow*, int> routes_;
+};
+
+}  // namespace rehearse

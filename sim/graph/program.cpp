@@ -1,0 +1,141 @@
+#include "sim/graph/program.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace rehearse {
+
+namespace {
+
+// End of a compute kernel that starts at `start` and needs `work` alone, while a collective of the row runs until
+// `busy_until`: the overlapped stretch goes at 1 / (1 + slowdown).
+double end_beside(double start, double work, double busy_until, double slowdown) {
+  const double overlap = std::max(0.0, busy_until - start);
+  const double done = overlap / (1 + slowdown);
+  return done >= work ? start + work * (1 + slowdown) : start + overlap + (work - done);
+}
+
+struct Placer {
+  const Stack& stack;
+  double slow = 1;  // factor on compute kernels: 1, or 1 + overlap_slowdown
+  double ready = 0;            // when an op without `beside` may start
+  double previous_ready = 0;   // when the one before it could
+  double ends = 0;
+  double tp_busy = 0, compute_busy = 0;
+  int issued = 0;
+
+  void place(Op& op, bool beside) {
+    const double host = stack.host_per_kernel_s.value * issued++;
+    double start = std::max(host, beside ? previous_ready : ready);
+    if (!beside) previous_ready = ready;
+    const bool on_compute = op.stream == Stream::compute;
+    double& busy = on_compute ? compute_busy : tp_busy;
+    start = std::max(start, busy);
+    const double end = on_compute ? end_beside(start, op.duration * slow, tp_busy, stack.overlap_slowdown.value)
+                                  : start + op.duration;
+    op.start = start;
+    op.duration = end - start;
+    busy = end;
+    ends = std::max(ends, end);
+    ready = ends;
+  }
+};
+
+double place_all(std::vector<Op>& ops, const std::vector<OpSpec>& specs, const Stack& stack, double slow) {
+  Placer placer{stack, slow};
+  for (size_t i = 0; i < ops.size(); ++i) placer.place(ops[i], specs[i].beside_previous);
+  return placer.ends;
+}
+
+// Books [0, duration] of the compute stream: kernels to their part (what a kernel took beyond its time alone to the
+// collective beside it), idle under a collective to its axis, the rest is waiting for the host.
+void book(Program& program, const std::vector<OpSpec>& specs) {
+  double at = 0;
+  std::vector<std::pair<double, double>> collectives;
+  for (const auto& op : program.ops)
+    if (op.stream != Stream::compute) collectives.emplace_back(op.start, op.start + op.duration);
+  std::sort(collectives.begin(), collectives.end());
+  size_t next = 0;
+  double exposed = 0;
+  auto idle_until = [&](double to) {
+    double covered = 0;
+    while (next < collectives.size() && collectives[next].second <= at) ++next;
+    for (size_t c = next; c < collectives.size() && collectives[c].first < to; ++c)
+      covered += std::max(0.0, std::min(to, collectives[c].second) - std::max(at, collectives[c].first));
+    exposed += covered;
+    program.part_s[int(Part::overhead)] += std::max(0.0, to - at - covered);
+    at = to;
+  };
+  for (size_t i = 0; i < program.ops.size(); ++i) {
+    const auto& op = program.ops[i];
+    if (op.stream != Stream::compute) continue;
+    if (op.start > at) idle_until(op.start);
+    program.part_s[int(op.part)] += specs[i].op.duration;
+    exposed += op.duration - specs[i].op.duration;
+    at = op.start + op.duration;
+  }
+  if (program.duration > at) idle_until(program.duration);
+  program.part_s[int(Part::exposed_tp)] += exposed;
+}
+
+}  // namespace
+
+Program make_program(std::string name, const std::vector<OpSpec>& specs, const Stack& stack) {
+  Program program;
+  program.name = std::move(name);
+  for (const auto& spec : specs) {
+    program.ops.push_back(spec.op);
+    program.kernels += spec.op.kind != OpKind::gap;
+  }
+  std::vector<Op> slowed = program.ops;
+  program.slowed_duration = place_all(slowed, specs, stack, 1 + stack.overlap_slowdown.value);
+  program.duration = place_all(program.ops, specs, stack, 1);
+  book(program, specs);
+  return program;
+}
+
+std::vector<Piece> cut_pieces(const std::string& name, const std::vector<OpSpec>& specs, const Stack& stack,
+                              const Cuts& cuts, std::vector<Program>& programs) {
+  std::vector<Piece> pieces;
+  std::vector<OpSpec> row;
+  double row_parameters = 0;
+  bool row_beside = false;
+  auto flush = [&] {
+    if (row.empty()) return;
+    Piece piece;
+    piece.program = int(programs.size());
+    piece.beside_previous = row_beside;
+    piece.parameters = row_parameters;
+    programs.push_back(make_program(name, row, stack));
+    pieces.push_back(std::move(piece));
+    row.clear();
+    row_parameters = 0;
+    row_beside = false;
+  };
+  double filled = 0;
+  for (const auto& spec : specs) {
+    if (spec.wire) {
+      flush();
+      Piece piece;
+      piece.wire = spec;
+      piece.beside_previous = spec.beside_previous;
+      pieces.push_back(std::move(piece));
+      continue;
+    }
+    if (cuts.before && cuts.bucket_parameters > 0 && filled >= cuts.bucket_parameters && spec.parameters > 0) flush(), filled = 0;
+    if (row.empty()) row_beside = spec.beside_previous && !pieces.empty();
+    else if (!pieces.empty() && row_beside && !spec.beside_previous) {
+      // What follows a stretch that ran beside a wire collective waits for both.
+      flush();
+    }
+    row.push_back(spec);
+    if (row.size() == 1) row.back().beside_previous = false;
+    row_parameters += spec.parameters;
+    filled += spec.parameters;
+    if (!cuts.before && cuts.bucket_parameters > 0 && filled >= cuts.bucket_parameters) flush(), filled = 0;
+  }
+  flush();
+  return pieces;
+}
+
+}  // namespace rehearse
