@@ -56,22 +56,14 @@ Lowering::Cut Lowering::cut_of(const Action& action, size_t position, const std:
   return Cut::none;
 }
 
-int32_t Lowering::wire_task(int unit, const Piece& piece, const TaskSet& after) {
-  const auto& wire = piece.wire.wire_cost;
-  const auto is_ours = [&](const FoldedFlow& f) {
-    return f.pattern.kind == FlowKind::tensor && f.pattern.units[0] == unit;
-  };
-  const auto& flow = *std::find_if(fold_.flows.begin(), fold_.flows.end(), is_ours);
+int32_t Lowering::tensor_task(int unit, const OpSpec& collective, const TaskSet& after) {
   Task task;
-  task.kind = TaskKind::flow;
   task.stream = Stream::tp;
-  task.traffic = piece.wire.op.traffic;
+  task.traffic = collective.op.traffic;
   task.units = unit_set({unit});
   task.peers = int16_t(fold_.ranks_each);
-  task.route = route_of(flow);
-  task.duration = wire.latency.value + s_.cluster.nic_latency.value;
-  task.amount = wire.bytes_per_node / flow.pattern.parts;
-  task.rate_cap = wire.in_node_cap.value / flow.pattern.parts;
+  task.duration = collective.op.duration;
+  if (collective.wire) put_on_wire(task, flow_from(FlowKind::tensor, unit, g_.units[unit].pp), collective.wire_cost);
   return add(task, after);
 }
 
@@ -94,7 +86,7 @@ Lowering::Placed Lowering::place_action(int unit, const Action& action, Cut cut,
   for (size_t i = 0; i < row.size(); ++i) {
     const auto& piece = row[i];
     const TaskSet& from = piece.beside_previous ? previous : ready;
-    const int32_t task = piece.program < 0 ? wire_task(unit, piece, from) : run_task(piece.program, unit, from);
+    const int32_t task = piece.program < 0 ? tensor_task(unit, piece.wire, from) : run_task(piece.program, unit, from);
     if (piece.program >= 0) {
       auto& t = g_.tasks[task];
       t.action = action.kind, t.chunk = action.chunk, t.micro = action.micro, t.pipeline = true;
@@ -157,10 +149,7 @@ void Lowering::transfer(int unit, size_t position, const Action& action, ChunkId
     for (int32_t task : from.last) edge(task, placed(unit, to_chunk, action.micro, forward).first);
     return;
   }
-  const auto is_ours = [&](const FoldedFlow& f) {
-    return f.pattern.kind == FlowKind::stage_transfer && f.pattern.units[0] == unit && f.pattern.b == to_stage;
-  };
-  const auto& flow = *std::find_if(fold_.flows.begin(), fold_.flows.end(), is_ours);
+  const auto& flow = flow_from(FlowKind::stage_transfer, unit, to_stage);
   const int receiver = flow.pattern.units[1];
   const double whole = double(s_.batch.micro) * s_.batch.sequence * s_.model.hidden * bytes_of(s_.precision.params);
   const bool sliced = s_.layout.sequence_parallel || s_.layout.scatter_gather;
@@ -187,20 +176,8 @@ void Lowering::transfer(int unit, size_t position, const Action& action, ChunkId
   if (!s_.overlap.p2p && position + 1 < first_of_action_[unit].size()) edge(sent, first_of_action_[unit][position + 1]);
   int32_t arrived = sent;
   if (s_.layout.scatter_gather && !s_.layout.sequence_parallel) {
-    auto gather = pricer_->tp_collective("stage gather", CollectiveOp::all_gather, whole, s_.precision.params);
-    Piece piece;
-    piece.wire = gather;
-    if (gather.wire) {
-      arrived = wire_task(receiver, piece, {sent});
-    } else {
-      Task fixed;
-      fixed.stream = Stream::tp;
-      fixed.traffic = gather.op.traffic;
-      fixed.units = unit_set({receiver});
-      fixed.peers = int16_t(fold_.ranks_each);
-      fixed.duration = gather.op.duration;
-      arrived = add(fixed, {sent});
-    }
+    const auto gather = pricer_->tp_collective("stage gather", CollectiveOp::all_gather, whole, s_.precision.params);
+    arrived = tensor_task(receiver, gather, {sent});
   }
   edge(arrived, placed(receiver, to_chunk, action.micro, forward).first);
 }

@@ -73,23 +73,9 @@ void Lowering::reduce_norms(int unit) {
   double replicated = 0;
   for (const auto& chunk : chunks_)
     if (chunk.stage.value == g_.units[unit].pp) replicated += chunk_parameters(s_, chunk).replicated;
-  const auto gather = pricer_->tp_collective("norm gradients", CollectiveOp::all_reduce, replicated * bytes_of(s_.precision.grads),
-                                             s_.precision.grads);
-  Piece piece;
-  piece.wire = gather;
-  int32_t task;
-  if (gather.wire) {
-    task = wire_task(unit, piece, sync_done_[unit]);
-  } else {
-    Task fixed;
-    fixed.stream = Stream::tp;
-    fixed.traffic = gather.op.traffic;
-    fixed.units = unit_set({unit});
-    fixed.peers = int16_t(fold_.ranks_each);
-    fixed.duration = gather.op.duration;
-    task = add(fixed, sync_done_[unit]);
-  }
-  sync_done_[unit].push_back(task);
+  const auto reduce = pricer_->tp_collective("norm gradients", CollectiveOp::all_reduce,
+                                             replicated * bytes_of(s_.precision.grads), s_.precision.grads);
+  sync_done_[unit].push_back(tensor_task(unit, reduce, sync_done_[unit]));
 }
 
 int32_t Lowering::scalar_all_reduce(const TaskSet& after) {
@@ -110,8 +96,8 @@ int32_t Lowering::scalar_all_reduce(const TaskSet& after) {
   task.duration =
       world.nodes == 1
           ? in_node_collective(*s_.profile, s_.stack, CollectiveOp::all_reduce, world.ranks, Bytes(bytes), s_.cluster.nvlink).time.value
-          : across_nodes(*s_.profile, s_.stack, CollectiveOp::all_reduce, world, Bytes(bytes), s_.cluster.nvlink).latency.value +
-                s_.cluster.nic_latency.value;
+          : across_nodes(*s_.profile, s_.stack, CollectiveOp::all_reduce, world, Bytes(bytes), s_.cluster.nvlink,
+                         s_.cluster.nic * s_.cluster.nics_per_node, s_.cluster.nic_latency).latency.value;
   return add(task, after);
 }
 

@@ -1,6 +1,7 @@
 #include "sim/graph/lowering.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "sim/plan/model_math.hpp"
 
@@ -28,6 +29,8 @@ Lowering::Lowering(const Scenario& scenario, const Schedule& schedule, const Low
                        .tied_embeddings = scenario.model.tied_embeddings,
                        .wrap_around = scenario.layout.chunks > 1})) {
   const GroupShape tp_shape = shape_of(unit_ranks(layout_, 0, 0), layout_, fabric_);
+  for (const auto& flow : fold_.flows)
+    flow_index_.emplace(std::make_tuple(flow.pattern.kind, flow.pattern.units[0], flow.pattern.b), &flow);
   pricer_ = std::make_unique<OpPricer>(s_, tp_shape, g_.traffic);
 }
 
@@ -39,7 +42,7 @@ TaskGraph Lowering::run() && {
   lower_optimizer();
   std::sort(edges_.begin(), edges_.end());
   edges_.erase(std::unique(edges_.begin(), edges_.end()), edges_.end());
-  g_.edges = Csr(boost::edges_are_sorted, edges_.begin(), edges_.end(), g_.tasks.size());
+  g_.edges = Csr(boost::edges_are_unsorted_multi_pass, edges_.begin(), edges_.end(), g_.tasks.size());
   return std::move(g_);
 }
 
@@ -99,6 +102,19 @@ int Lowering::route_of(const FoldedFlow& flow) {
   return at->second;
 }
 
+// A link of weight w carries w / parts of the bytes that leave a node, at that share of the in-node leg's rate.
+void Lowering::put_on_wire(Task& task, const FoldedFlow& flow, const WireCollective& wire) {
+  task.kind = TaskKind::flow;
+  task.route = route_of(flow);
+  task.duration = wire.latency.value;
+  task.amount = wire.bytes_per_node / flow.pattern.parts;
+  task.rate_cap = std::isfinite(wire.in_node_cap.value) ? wire.in_node_cap.value / flow.pattern.parts : 0;
+}
+
+const FoldedFlow& Lowering::flow_from(FlowKind kind, int unit, int to_stage) const {
+  return *flow_index_.at({kind, unit, to_stage});
+}
+
 int32_t Lowering::collective_task(const FoldedFlow& flow, Stream stream, const Traffic& traffic, const TaskSet& after) {
   const auto& p = flow.pattern;
   Task task;
@@ -113,12 +129,9 @@ int32_t Lowering::collective_task(const FoldedFlow& flow, Stream stream, const T
                                        s_.cluster.nvlink).time.value;
     return add(task, after);
   }
-  const auto wire = across_nodes(*s_.profile, s_.stack, traffic.op, p.shape, Bytes(traffic.bytes_per_call), s_.cluster.nvlink);
-  task.kind = TaskKind::flow;
-  task.route = route_of(flow);
-  task.duration = wire.latency.value + s_.cluster.nic_latency.value;
-  task.amount = wire.bytes_per_node / p.parts;
-  task.rate_cap = wire.in_node_cap.value / p.parts;
+  put_on_wire(task, flow,
+              across_nodes(*s_.profile, s_.stack, traffic.op, p.shape, Bytes(traffic.bytes_per_call), s_.cluster.nvlink,
+                           s_.cluster.nic * p.parts * s_.stack.network_efficiency.value, s_.cluster.nic_latency));
   return add(task, after);
 }
 

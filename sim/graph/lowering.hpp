@@ -37,14 +37,17 @@ class Lowering {
   int32_t program_task(const char* name, std::vector<OpSpec> specs, int unit, const TaskSet& after);
   // A collective over the ranks of `flow`: a flow on the wire, a calibrated duration inside a node.
   int32_t collective_task(const FoldedFlow& flow, Stream stream, const Traffic& traffic, const TaskSet& after);
+  void put_on_wire(Task& task, const FoldedFlow& flow, const WireCollective& wire);
+  // A tensor-parallel collective outside the programs, on the wire where TP crosses nodes.
+  int32_t tensor_task(int unit, const OpSpec& collective, const TaskSet& after);
   int route_of(const FoldedFlow& flow);
+  const FoldedFlow& flow_from(FlowKind kind, int unit, int to_stage) const;
 
   // lower_actions.cpp
   void lower_actions();
   const std::vector<Piece>& pieces(ChunkId chunk, ActionKind kind, Cut cut);
   Cut cut_of(const Action& action, size_t position, const std::vector<Action>& actions) const;
   Placed place_action(int unit, const Action& action, Cut cut, TaskSet after);
-  int32_t wire_task(int unit, const Piece& piece, const TaskSet& after);
   void lower_transfers();
   void transfer(int unit, size_t position, const Action& action, ChunkId to_chunk, int32_t& previous_send);
   Placed& placed(int unit, ChunkId chunk, MicroBatch micro, bool forward);
@@ -80,6 +83,7 @@ class Lowering {
   std::map<int, std::vector<Bucket>> weight_buckets_;      // by stage, in order of need
   std::map<std::vector<int32_t>, int32_t> unit_sets_;
   std::map<const FoldedFlow*, int> routes_;
+  std::map<std::tuple<FlowKind, int, int>, const FoldedFlow*> flow_index_;  // by kind, first unit, stage b
 };
 
 }  // namespace rehearse

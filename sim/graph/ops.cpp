@@ -327,7 +327,10 @@ OpSpec OpPricer::tp_collective(const std::string& what, CollectiveOp op, double 
   spec.op.traffic = traffic_id({Axis::tp, what, op, n, bytes, bytes_sent_per_rank(op, n, bytes), false, dtype});
   spec.wire = tp_on_wire();
   if (spec.wire) {
-    spec.wire_cost = across_nodes(*scenario_.profile, scenario_.stack, op, tp_shape_, Bytes(bytes), scenario_.cluster.nvlink);
+    const int nics = std::min(tp_shape_.per_node, scenario_.cluster.nics_per_node);
+    spec.wire_cost = across_nodes(*scenario_.profile, scenario_.stack, op, tp_shape_, Bytes(bytes), scenario_.cluster.nvlink,
+                                  scenario_.cluster.nic * nics * scenario_.stack.network_efficiency.value,
+                                  scenario_.cluster.nic_latency);
   } else {
     const auto time = in_node_collective(*scenario_.profile, scenario_.stack, op, n, Bytes(bytes), scenario_.cluster.nvlink);
     spec.op.duration = time.time.value;
