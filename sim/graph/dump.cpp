@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <boost/range/iterator_range.hpp>
 #include <iterator>
 
 #include "sim/graph/lower.hpp"
@@ -35,7 +36,7 @@ void line(std::string& out, const TaskGraph& graph, int32_t id, const Timeline* 
   else fmt::format_to(to, " {:.9g} s", task.duration);
   if (task.kind == TaskKind::flow) fmt::format_to(to, " {:.9g} B route {}", task.amount, task.route);
   std::string after;
-  for (auto e : boost::make_iterator_range(boost::in_edges(id, graph.edges)))
+  for (auto e : boost::make_iterator_range(boost::in_edges(size_t(id), graph.edges)))
     after += fmt::format(" {}", boost::source(e, graph.edges));
   if (!after.empty()) fmt::format_to(to, " after{}", after);
   out += '\n';
