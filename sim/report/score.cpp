@@ -1,0 +1,163 @@
+#include "sim/report/score.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+namespace rehearse {
+
+namespace {
+
+constexpr size_t kLeastSweep = 5;
+
+// Linear interpolation between order statistics; `sorted` is not empty.
+double quantile(const std::vector<double>& sorted, double q) {
+  const double at = q * double(sorted.size() - 1);
+  const auto below = size_t(at);
+  const size_t above = std::min(below + 1, sorted.size() - 1);
+  return sorted[below] + (at - double(below)) * (sorted[above] - sorted[below]);
+}
+
+double mean(const std::vector<double>& values) {
+  return values.empty() ? 0 : std::accumulate(values.begin(), values.end(), 0.0) / double(values.size());
+}
+
+std::vector<double> ranks(const std::vector<double>& values) {
+  std::vector<size_t> order(values.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return values[a] < values[b]; });
+  std::vector<double> rank(values.size());
+  for (size_t i = 0; i < order.size();) {
+    size_t j = i;
+    while (j < order.size() && values[order[j]] == values[order[i]]) ++j;
+    for (size_t k = i; k < j; ++k) rank[order[k]] = double(i + j - 1) / 2;
+    i = j;
+  }
+  return rank;
+}
+
+// What choosing the row predicted fastest costs against the one measured fastest.
+double regret(const std::vector<double>& predicted, const std::vector<double>& measured) {
+  const auto chosen = size_t(std::min_element(predicted.begin(), predicted.end()) - predicted.begin());
+  return measured[chosen] / *std::min_element(measured.begin(), measured.end()) - 1;
+}
+
+void score_sweeps(FamilyScore& family, const std::vector<const ScoredRow*>& rows) {
+  std::map<std::string, std::pair<std::vector<double>, std::vector<double>>> sweeps;
+  for (const auto* row : rows) {
+    sweeps[row->sweep].first.push_back(row->predicted_s);
+    sweeps[row->sweep].second.push_back(row->measured_s);
+  }
+  std::vector<double> correlations, regrets;
+  for (const auto& [key, times] : sweeps) {
+    if (times.first.size() < kLeastSweep) continue;
+    if (const auto rho = spearman(times.first, times.second)) correlations.push_back(*rho);
+    regrets.push_back(regret(times.first, times.second));
+  }
+  if (!correlations.empty()) family.spearman = mean(correlations);
+  if (!regrets.empty()) family.regret = mean(regrets);
+}
+
+FamilyScore score_family(const std::string& name, const std::vector<const ScoredRow*>& rows, int skipped) {
+  FamilyScore family{.family = name, .rows = int(rows.size()), .skipped = skipped, .spearman = {}, .regret = {}};
+  if (rows.empty()) return family;
+  std::vector<double> errors, absolute;
+  for (const auto* row : rows) errors.push_back(row->error()), absolute.push_back(std::abs(row->error()));
+  std::sort(absolute.begin(), absolute.end());
+  family.mape = mean(absolute);
+  family.bias = mean(errors);
+  family.median = quantile(absolute, 0.5);
+  family.p90 = quantile(absolute, 0.9);
+  score_sweeps(family, rows);
+  return family;
+}
+
+nlohmann::ordered_json optional_number(const std::optional<double>& value) {
+  return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
+}
+
+}  // namespace
+
+std::optional<double> spearman(const std::vector<double>& a, const std::vector<double>& b) {
+  const auto x = ranks(a), y = ranks(b);
+  const double mx = mean(x), my = mean(y);
+  double xy = 0, xx = 0, yy = 0;
+  for (size_t i = 0; i < x.size(); ++i) {
+    xy += (x[i] - mx) * (y[i] - my);
+    xx += (x[i] - mx) * (x[i] - mx);
+    yy += (y[i] - my) * (y[i] - my);
+  }
+  if (xx == 0 || yy == 0) return std::nullopt;
+  return xy / std::sqrt(xx * yy);
+}
+
+Score score_rows(std::vector<ScoredRow> rows, int tier_c, int other_kind) {
+  Score score{.families = {}, .tier_c = tier_c, .other_kind = other_kind, .rows = std::move(rows)};
+  std::map<std::string, std::pair<std::vector<const ScoredRow*>, int>> families;
+  for (const auto& row : score.rows) {
+    auto& [scored, skipped] = families[row.family];
+    if (row.skipped.empty()) scored.push_back(&row);
+    else ++skipped;
+  }
+  std::vector<double> mapes;
+  for (const auto& [name, members] : families) {
+    score.families.push_back(score_family(name, members.first, members.second));
+    if (!members.first.empty()) mapes.push_back(score.families.back().mape);
+  }
+  score.mean_of_families = mean(mapes);
+  return score;
+}
+
+std::string to_json(const Score& score) {
+  nlohmann::ordered_json json;
+  json["families"] = nlohmann::ordered_json::array();
+  for (const auto& f : score.families)
+    json["families"].push_back({{"family", f.family}, {"rows", f.rows}, {"skipped", f.skipped}, {"mape", f.mape}, {"bias", f.bias},
+                                {"median", f.median}, {"p90", f.p90}, {"spearman", optional_number(f.spearman)},
+                                {"regret", optional_number(f.regret)}});
+  json["mean_of_families"] = score.mean_of_families;
+  json["not_scored"] = {{"tier_c", score.tier_c}, {"other_kind", score.other_kind}};
+  json["rows"] = nlohmann::ordered_json::array();
+  for (const auto& r : score.rows) {
+    nlohmann::ordered_json row{{"id", r.id}, {"family", r.family}};
+    if (r.skipped.empty()) {
+      row.update({{"predicted_s", r.predicted_s}, {"measured_s", r.measured_s}, {"error", r.error()}, {"fits", r.fits}});
+    } else {
+      row.update({{"predicted_s", nullptr}, {"measured_s", r.measured_s}, {"error", nullptr}, {"skipped", r.skipped}});
+    }
+    json["rows"].push_back(std::move(row));
+  }
+  return json.dump(2) + "\n";
+}
+
+std::string to_table(const Score& score) {
+  std::string text = fmt::format("{:<20} {:>5} {:>8} {:>7} {:>7} {:>7} {:>7} {:>9} {:>7}\n", "family", "rows", "skipped", "mape",
+                                 "bias", "median", "p90", "spearman", "regret");
+  auto to = std::back_inserter(text);
+  const auto shown = [](const std::optional<double>& v, bool percent) {
+    return !v ? std::string("-") : percent ? fmt::format("{:.1f}%", *v * 100) : fmt::format("{:.3f}", *v);
+  };
+  for (const auto& f : score.families) {
+    if (f.rows == 0) {
+      fmt::format_to(to, "{:<20} {:>5} {:>8}\n", f.family, f.rows, f.skipped);
+      continue;
+    }
+    fmt::format_to(to, "{:<20} {:>5} {:>8} {:>6.1f}% {:>+6.1f}% {:>6.1f}% {:>6.1f}% {:>9} {:>7}\n", f.family, f.rows, f.skipped,
+                   f.mape * 100, f.bias * 100, f.median * 100, f.p90 * 100, shown(f.spearman, false), shown(f.regret, true));
+  }
+  fmt::format_to(to, "mean of families {:.2f}%; not scored: {} of tier C, {} that are no step times\n", score.mean_of_families * 100,
+                 score.tier_c, score.other_kind);
+  std::map<std::string, int> reasons;
+  for (const auto& row : score.rows)
+    if (!row.skipped.empty()) ++reasons[row.skipped];
+  if (!reasons.empty()) text += "skipped:\n";
+  for (const auto& [reason, count] : reasons) fmt::format_to(to, "{:>6}  {}\n", count, reason);
+  return text;
+}
+
+}  // namespace rehearse
