@@ -198,6 +198,23 @@ std::string describe(const Fold& fold, int dp, int pp, const Cluster& cluster, i
   return text + ": replicas lie differently on nodes and NICs";
 }
 
+// Ranks of a unit differ only in the flows of their own that they are part of.
+int rank_classes(const std::vector<FlowPattern>& flows, const Colours& colours, const Fold& fold) {
+  std::map<std::pair<int, int>, std::vector<int>> flows_of;  // (unit class, slice)
+  for (size_t i = 0; i < flows.size(); ++i)
+    if (flows[i].slice >= 0)
+      for (int u : flows[i].units) flows_of[{colours.unit[u], flows[i].slice}].push_back(colours.flow[i]);
+  std::vector<std::set<std::vector<int>>> kinds(fold.units.size());
+  for (auto& [rank, key] : flows_of) {
+    std::sort(key.begin(), key.end());
+    key.erase(std::unique(key.begin(), key.end()), key.end());
+    kinds[rank.first].insert(key);
+  }
+  int ranks = 0;
+  for (const auto& of_unit : kinds) ranks += std::max<int>(1, int(of_unit.size()));
+  return ranks;
+}
+
 Colours identity(size_t units, size_t links, size_t flows) {
   Colours c;
   c.unit.resize(units), c.link.resize(links), c.flow.resize(flows);
@@ -242,13 +259,7 @@ Fold make_fold(const ParallelLayout& layout, const Fabric& fabric, const FoldOpt
     }
     result.flows.push_back(std::move(folded));
   }
-  // Ranks of a unit differ only where their gradient flows do.
-  std::map<int, std::set<int>> slices;
-  for (size_t i = 0; i < flows.size(); ++i)
-    if (flows[i].slice >= 0)
-      for (int u : flows[i].units) slices[colours.unit[u]].insert(colours.flow[i]);
-  for (size_t u = 0; u < result.units.size(); ++u)
-    result.simulated_ranks += options.fold ? std::max<int>(1, int(slices[int(u)].size())) : result.ranks_each;
+  result.simulated_ranks = options.fold ? rank_classes(flows, colours, result) : layout.ranks();
   result.note = options.fold ? describe(result, dp, pp, fabric.cluster(), layout.ranks() / dp) : "not asked for";
   return result;
 }

@@ -34,8 +34,9 @@ void Lowering::lower_gradients() {
     }
   for (const auto& flow : fold_.flows)
     if (flow.pattern.kind == FlowKind::gradients) reduce_gradients(flow);
+  const auto reduced = sync_done_;  // TP peers reduce their slices of the embedding side by side
   for (const auto& flow : fold_.flows)
-    if (flow.pattern.kind == FlowKind::embedding) reduce_embedding(flow);
+    if (flow.pattern.kind == FlowKind::embedding) reduce_embedding(flow, reduced);
   if (s_.layout.sequence_parallel)
     for (size_t u = 0; u < g_.units.size(); ++u) reduce_norms(int(u));
 }
@@ -57,10 +58,10 @@ void Lowering::reduce_gradients(const FoldedFlow& flow) {
     for (int unit : flow.pattern.units) sync_done_[unit].push_back(previous);
 }
 
-void Lowering::reduce_embedding(const FoldedFlow& flow) {
+void Lowering::reduce_embedding(const FoldedFlow& flow, const std::vector<TaskSet>& reduced) {
   const double bytes = double(padded_vocab(s_.model, s_.layout.tp)) / s_.layout.tp * s_.model.hidden * bytes_of(s_.precision.grads);
   TaskSet after;
-  for (int unit : flow.pattern.units) after.insert(after.end(), sync_done_[unit].begin(), sync_done_[unit].end());
+  for (int unit : flow.pattern.units) after.insert(after.end(), reduced[unit].begin(), reduced[unit].end());
   const int32_t task = collective_task(flow, Stream::other,
                                        {Axis::pp, "tied embedding", CollectiveOp::all_reduce, 2, bytes,
                                         bytes_sent_per_rank(CollectiveOp::all_reduce, 2, bytes), false, s_.precision.grads},

@@ -56,7 +56,7 @@ class Lowering {
   void gather_weights_ahead();
   void lower_gradients();
   void reduce_gradients(const FoldedFlow& flow);
-  void reduce_embedding(const FoldedFlow& flow);
+  void reduce_embedding(const FoldedFlow& flow, const std::vector<TaskSet>& reduced);
   void reduce_norms(int unit);
   void lower_optimizer();
   int32_t scalar_all_reduce(const TaskSet& after);

@@ -63,7 +63,9 @@ TEST_P(Recomputed, TensorCollectivesPerLayerAndMicroBatch) {
   const auto expect = [&](const char* what, CollectiveOp op, int per_layer) {
     const auto found = counts.find({what, op});
     EXPECT_EQ(found == counts.end() ? 0 : found->second.calls, per_layer * calls) << what << ' ' << int(op);
-    if (found != counts.end()) EXPECT_DOUBLE_EQ(found->second.bytes_per_call, 256.0 * 1 * 512 * 2);
+    if (found != counts.end()) {
+      EXPECT_DOUBLE_EQ(found->second.bytes_per_call, 256.0 * 1 * 512 * 2);
+    }
   };
   const bool full = recompute == RecomputeKind::full;
   const auto reduce = sequence_parallel ? CollectiveOp::reduce_scatter : CollectiveOp::all_reduce;
