@@ -57,6 +57,16 @@ double rate_alone(const TaskGraph& graph, const Task& flow) {
   return rate;
 }
 
+// The same without the flows that it stands for in a folded graph: each has its links to itself.
+static double rate_uncontended(const TaskGraph& graph, const Task& flow) {
+  if (flow.route < 0 || graph.routes[flow.route].own.empty()) return rate_alone(graph, flow);
+  const auto& route = graph.routes[flow.route];
+  double rate = flow.rate_cap > 0 ? flow.rate_cap : Replay::kNever;
+  for (size_t i = 0; i < route.links.size(); ++i)
+    rate = std::min(rate, graph.links[route.links[i].first].capacity / route.own[i]);
+  return rate;
+}
+
 namespace {
 
 void check_routes(const TaskGraph& graph) {
@@ -162,7 +172,7 @@ void Replay::start_flow(int32_t id) {
   const double first_byte = now_ + task.duration;
   if (hand_over_ && crosses_links(graph_, task)) return push(id, first_byte);
   if (hand_over_) state_[id] = kLinkless;
-  push(id, task.amount > 0 ? first_byte + task.amount / rate_alone(graph_, task) : first_byte);
+  push(id, task.amount > 0 ? first_byte + task.amount / rate_uncontended(graph_, task) : first_byte);
 }
 
 void Replay::end(int32_t id) {

@@ -240,8 +240,9 @@ Fold make_fold(const ParallelLayout& layout, const Fabric& fabric, const FoldOpt
 
   // Weight of a flow class on a link class: what all its members put on one link of the class.
   for (const auto& members : classes(colours.flow)) {
-    FoldedFlow folded{flows[members[0]], 1};
-    std::map<int, int> slices_of_unit, weights;
+    FoldedFlow folded{flows[members[0]], {}, 1};
+    std::map<int, int> slices_of_unit, weights, own;
+    for (auto [l, w] : flows[members[0]].links) own[colours.link[l]] = w;
     for (int i : members) {
       const auto& f = flows[i];
       if (f.slice >= 0 && f.units[0] == flows[members[0]].units[0]) ++slices_of_unit[f.units[0]];
@@ -251,6 +252,7 @@ Fold make_fold(const ParallelLayout& layout, const Fabric& fabric, const FoldOpt
     auto& p = folded.pattern;
     folded.slices = p.slice < 0 ? result.ranks_each : slices_of_unit.begin()->second;
     p.links = {weights.begin(), weights.end()};
+    for (const auto& [link, weight] : p.links) folded.own_weights.push_back(own.at(link));
     if (folded.slices == result.ranks_each) p.slice = -1;
     for (int& u : p.units) u = colours.unit[u];
     if (p.kind == FlowKind::gradients) {

@@ -26,6 +26,7 @@ struct FlowPattern {
 
 struct FoldedFlow {
   FlowPattern pattern;               // of the representative; units and links are class indices
+  std::vector<int> own_weights;      // parallel to pattern.links: of one member alone
   int slices = 1;                    // ranks of each unit whose flows it stands for
 };
 

@@ -97,6 +97,7 @@ int Lowering::route_of(const FoldedFlow& flow) {
   if (is_new) {
     Route route;
     for (auto [link, weight] : flow.pattern.links) route.links.emplace_back(link, weight);
+    route.own.assign(flow.own_weights.begin(), flow.own_weights.end());
     g_.routes.push_back(std::move(route));
   }
   return at->second;

@@ -81,9 +81,11 @@ struct Task {
   bool pipeline = false;           // a run that is an action of the schedule (F, B, I, W)
 };
 
-// Links that a flow holds together; weight = times its bytes cross each (two peers of a class on one NIC: 2).
+// Links that a flow holds together; weight = times its bytes cross each (two peers of a class on one NIC: 2). In a folded
+// graph that counts all flows that this one stands for; `own` counts this flow alone, as an engine without contention does.
 struct Route {
   std::vector<std::pair<int32_t, int32_t>> links;  // (index into TaskGraph::links, weight)
+  std::vector<int32_t> own;                        // parallel to links; empty = the same weights
 };
 
 struct UnitInfo {
