@@ -65,8 +65,14 @@ class Sink {
 
 std::vector<RankId> chosen_ranks(const TaskGraph& graph, const TraceOptions& options) {
   std::vector<RankId> ranks = options.ranks;
-  if (ranks.empty())
-    for (const UnitInfo& unit : graph.units) ranks.push_back(unit.ranks.at(0));
+  if (ranks.empty()) {
+    const std::vector<UnitSlices> slices = slices_of_units(graph);
+    for (size_t u = 0; u < slices.size(); ++u) {
+      const std::vector<RankId>& of_unit = graph.units[u].ranks;
+      if (slices[u].empty()) ranks.push_back(of_unit.at(0));
+      for (const auto& [place, peers] : slices[u]) ranks.push_back(of_unit.at(static_cast<size_t>(place)));
+    }
+  }
   std::sort(ranks.begin(), ranks.end());
   ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
   return ranks;
@@ -81,7 +87,7 @@ class MergedEvents {
     sources_.reserve(ranks.size());
     current_.reserve(ranks.size());
     for (size_t i = 0; i < ranks.size(); ++i) {
-      sources_.emplace_back(in, form, index, ranks[i], index.unit[i]);
+      sources_.emplace_back(in, form, index, ranks[i], i);
       current_.emplace_back();
     }
     for (size_t i = 0; i < ranks.size(); ++i) advance(i);
@@ -131,7 +137,7 @@ class FileWriter {
     count_left_out();
     Sink sink(path);
     head();
-    for (size_t i = 0; i < ranks_.size(); ++i) metadata(ranks_[i], index_.unit[i]);
+    for (size_t i = 0; i < ranks_.size(); ++i) metadata(ranks_[i], i);
     MergedEvents events(in_, form_, index_, ranks_);
     TraceEvent event;
     RankId rank;
@@ -157,7 +163,7 @@ class FileWriter {
   // What is left out stands in the head of the file, so it must be known before the first event is written.
   void count_left_out() {
     for (size_t i = 0; i < ranks_.size(); ++i) {
-      RankEvents events(in_, form_, index_, ranks_[i], index_.unit[i]);
+      RankEvents events(in_, form_, index_, ranks_[i], i);
       TraceEvent event;
       while (events.next(event)) {
       }
@@ -191,7 +197,7 @@ class FileWriter {
     add(R"({{"ph":"M","name":"{}","pid":{},"tid":{},"ts":0,"args":)", kind, rank.value + 1, lane);
   }
 
-  void metadata(RankId rank, int32_t unit) {
+  void metadata(RankId rank, size_t i) {
     const Coordinates at = in_.layout.coordinates(rank);
     const LayoutSpec& spec = in_.layout.spec();
     meta("process_name", rank, 0);
@@ -199,13 +205,12 @@ class FileWriter {
         spec.cp > 1 ? fmt::format(" cp{}", at.cp) : "");
     meta("process_sort_index", rank, 0);
     add(R"({{"sort_index":{}}}}})", rank.value);
-    const UnitInfo& info = in_.graph.units[unit];
-    if (const int alike = info.stands_for * info.ranks_each; alike > 1) {
+    if (const int alike = index_.alike[i]; alike > 1) {
       meta("process_labels", rank, 0);
       add(R"({{"labels":"one of {} alike"}}}})", alike);
     }
     for (int lane = 1; lane <= 8; ++lane) {
-      if ((index_.lanes_of_unit[unit] >> lane & 1) == 0) continue;
+      if ((index_.lanes_of_unit[index_.unit[i]] >> lane & 1) == 0) continue;
       meta("thread_name", rank, lane);
       add(R"({{"name":"{}"}}}})", lane_name(lane));
       meta("thread_sort_index", rank, lane);

@@ -22,7 +22,7 @@ enum class TraceDetail : uint8_t {
 
 struct TraceOptions {
   TraceDetail detail = TraceDetail::chunk;
-  std::vector<RankId> ranks;  // empty: one of each class that was simulated, a unit's first
+  std::vector<RankId> ranks;  // empty: one of each class that was simulated
 };
 
 // What was written. Of several files, the sum; `largest_*` of the largest of them.

@@ -40,6 +40,22 @@ std::vector<int32_t> by_start(const Program& program) {
   return order;
 }
 
+// The class of a rank within its unit, as Task::slice names it.
+int slice_of_rank(const ParallelLayout& layout, const UnitInfo& unit, const UnitSlices& slices, RankId rank) {
+  if (slices.empty()) return -1;
+  const Coordinates at = layout.coordinates(rank);
+  int place = 0;
+  for (size_t i = 0; i < unit.ranks.size(); ++i) {
+    const Coordinates other = layout.coordinates(unit.ranks[i]);
+    if (other.tp == at.tp && other.cp == at.cp) place = static_cast<int>(i);
+  }
+  if (slices.count(place) == 1) return place;
+  if (slices.size() > 1)
+    throw bad_rank(rank, fmt::format("which class stands for rank {} is not known", rank.value),
+                   "add --fold off to simulate every rank");
+  return slices.begin()->first;
+}
+
 }  // namespace
 
 int64_t TraceForm::point(double seconds) const { return std::llround(seconds * 1e6 * steps_per_us()); }
@@ -47,6 +63,14 @@ int64_t TraceForm::point(double seconds) const { return std::llround(seconds * 1
 bool trace_before(const TraceEvent& a, int32_t rank, const TraceEvent& b, int32_t other) {
   return std::tie(a.ts, a.phase, b.dur, rank, a.lane, a.op, a.task) <
          std::tie(b.ts, b.phase, a.dur, other, b.lane, b.op, b.task);
+}
+
+std::vector<UnitSlices> slices_of_units(const TaskGraph& graph) {
+  std::vector<UnitSlices> slices(graph.units.size());
+  for (const Task& task : graph.tasks)
+    if (task.slice >= 0 && task.units >= 0)
+      for (int32_t unit : graph.unit_sets[task.units]) slices[unit][task.slice] = task.peers;
+  return slices;
 }
 
 int32_t unit_of_rank(const TaskGraph& graph, const ParallelLayout& layout, RankId rank) {
@@ -82,8 +106,13 @@ TraceIndex::TraceIndex(const TraceInput& input, const TraceForm& form, std::span
   lanes_of_unit.resize(graph.units.size());
   shown.resize(static_cast<size_t>(input.layout.ranks()));
   std::vector<bool> wanted(graph.units.size());
+  const std::vector<UnitSlices> slices = slices_of_units(graph);
   for (RankId rank : ranks) {
     unit.push_back(unit_of_rank(graph, input.layout, rank));
+    const UnitInfo& info = graph.units[unit.back()];
+    const UnitSlices& of_unit = slices[unit.back()];
+    slice.push_back(slice_of_rank(input.layout, info, of_unit, rank));
+    alike.push_back(info.stands_for * (of_unit.empty() ? info.ranks_each : of_unit.at(slice.back())));
     wanted[unit.back()] = true;
     shown[rank.value] = true;
   }
@@ -145,8 +174,13 @@ double ProgramClock::at(double progress) const {
 }
 
 RankEvents::RankEvents(const TraceInput& input, const TraceForm& form, const TraceIndex& index, RankId rank,
-                       int32_t unit)
-    : in_(input), form_(form), index_(index), rank_(rank), tasks_(index.tasks_of_unit[unit]) {
+                       size_t i)
+    : in_(input),
+      form_(form),
+      index_(index),
+      rank_(rank),
+      slice_(index.slice[i]),
+      tasks_(index.tasks_of_unit[index.unit[i]]) {
   const int stage = input.layout.coordinates(rank).pp;
   for (const StageMemory& memory : input.memory.stages)
     if (memory.stage.value == stage) memory_ = &memory;
@@ -173,6 +207,7 @@ void RankEvents::push(const TraceEvent& event) {
 
 void RankEvents::admit(const Participation& p) {
   const Task& task = in_.graph.tasks[p.task];
+  if (task.slice >= 0 && task.slice != slice_) return;
   const int64_t from = form_.point(in_.timeline.start[p.task]), to = form_.point(in_.timeline.end[p.task]);
   if (to <= from) {
     ++left_out_;

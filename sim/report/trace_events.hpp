@@ -1,6 +1,7 @@
 // The events of one rank in order of time, made one by one from the task graph and its timeline.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <span>
 #include <vector>
 
@@ -41,6 +42,11 @@ struct TraceEvent {
 // Total order of what one file holds, `rank` and `other` being whose events they are.
 bool trace_before(const TraceEvent& a, int32_t rank, const TraceEvent& b, int32_t other);
 
+// Ranks of a unit that differ in what they move: place in the unit (Task::slice) -> how many of it are alike.
+// Empty where all ranks of the unit are.
+using UnitSlices = std::map<int, int>;
+std::vector<UnitSlices> slices_of_units(const TaskGraph& graph);
+
 // The unit that a rank belongs to or is represented by. Throws InputErrors, E-TRACE-RANKS.
 int32_t unit_of_rank(const TaskGraph& graph, const ParallelLayout& layout, RankId rank);
 
@@ -62,7 +68,9 @@ struct Participation {
 struct TraceIndex {
   TraceIndex(const TraceInput& input, const TraceForm& form, std::span<const RankId> ranks);
 
-  std::vector<int32_t> unit;                              // per rank of `ranks`
+  std::vector<int32_t> unit;  // per rank of `ranks`
+  std::vector<int> slice;     // per rank of `ranks`: the Task::slice it stands for, or -1
+  std::vector<int> alike;     // per rank of `ranks`: ranks of its class
   std::vector<std::vector<Participation>> tasks_of_unit;  // in order of start; only units of `ranks`
   std::vector<uint16_t> lanes_of_unit;                    // bit i: thread i has slices
   std::vector<std::vector<int32_t>> op_order;  // per program, its ops in order of start; empty for chunks
@@ -91,8 +99,8 @@ class ProgramClock {
 
 class RankEvents {
  public:
-  RankEvents(const TraceInput& input, const TraceForm& form, const TraceIndex& index, RankId rank,
-             int32_t unit);
+  // `i`: which of the index's ranks.
+  RankEvents(const TraceInput& input, const TraceForm& form, const TraceIndex& index, RankId rank, size_t i);
 
   // False when there are no more.
   bool next(TraceEvent& event);
@@ -119,6 +127,7 @@ class RankEvents {
   TraceForm form_;
   const TraceIndex& index_;
   RankId rank_;
+  int slice_;
   const std::vector<Participation>& tasks_;
   const StageMemory* memory_ = nullptr;
   size_t cursor_ = 0;

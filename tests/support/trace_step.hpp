@@ -12,6 +12,7 @@ namespace rehearse::testing {
 struct StepShape {
   int pp = 2, tp = 2, dp = 2, micro = 3;
   bool folded = true;        // one unit a stage stands for all replicas
+  bool sliced = false;       // each rank of a unit reduces its gradients on its own
   double kernel = 1.37e-5;   // s, of the first kernel; the rest differ from it
   double transfer = 3.3e-5;  // s
   double slow_by = 0.25;     // of compute beside the gradient collective
@@ -195,8 +196,13 @@ class StepBuilder {
       task.traffic = 2;
       task.duration = shape_.kernel * 4.3;
       task.slows = true;
-      const int32_t gradients = add_task(task, units, before_last);
-      for (int unit : units) run(unit, kOptimizer, ActionKind::forward, -1, gradients);
+      std::vector<int32_t> gradients;
+      for (int t = 0; t < (shape_.sliced ? shape_.tp : 1); ++t) {
+        if (shape_.sliced) task.slice = static_cast<int16_t>(t);
+        gradients.push_back(add_task(task, units, before_last));
+        task.slows = false;  // one collective at a time slows compute
+      }
+      for (int unit : units) run(unit, kOptimizer, ActionKind::forward, -1, gradients.back());
     }
   }
 

@@ -227,6 +227,39 @@ TEST(TraceWrite, ARankThatWasFoldedIsWrittenFromItsClass) {
   EXPECT_THAT(phase(doc, "s"), SizeIs(6));
 }
 
+TEST(TraceWrite, RanksOfAUnitThatDifferAreEachWritten) {
+  StepShape shape;
+  shape.sliced = true;
+  const Step step = make_step(shape);
+  const std::string text = merged_text(step);
+  EXPECT_THAT(lint_trace(text), IsEmpty());  // the collectives of the peers run at once, each on its own rank
+  const Json doc = Json::parse(text);
+  for (int pid : {1, 2, 3, 4}) EXPECT_THAT(lane(doc, pid, 7), SizeIs(1)) << pid;
+  EXPECT_EQ(phase(doc, "M")[2]["args"]["labels"], "one of 2 alike");
+}
+
+TEST(TraceWrite, ARankIsWrittenFromTheOnlySliceOfItsUnit) {
+  StepShape shape;
+  shape.sliced = true;
+  Step step = make_step(shape);
+  for (Task& task : step.graph.tasks)
+    if (task.slice == 1) task.units = -1;
+  const Json doc = Json::parse(merged_text(step, {TraceDetail::chunk, {RankId(1)}}));
+  EXPECT_THAT(lane(doc, 2, 7), SizeIs(1));
+}
+
+TEST(TraceWrite, ARankOfNoKnownSliceIsRefused) {
+  StepShape shape;
+  shape.sliced = true;
+  shape.tp = 4;
+  Step step = make_step(shape);
+  for (Task& task : step.graph.tasks)
+    if (task.slice == 3) task.units = -1;
+  const auto errors = errors_of([&] { merged_text(step, {TraceDetail::chunk, {RankId(3)}}); });
+  ASSERT_THAT(errors, SizeIs(1));
+  EXPECT_EQ(errors[0].code, "E-TRACE-RANKS");
+}
+
 TEST(TraceWrite, NoArrowToARankThatIsNotShown) {
   const Json doc = Json::parse(merged_text(make_step(), {TraceDetail::chunk, {RankId(5), RankId(2)}}));
   EXPECT_THAT(phase(doc, "s"), IsEmpty());
