@@ -5,7 +5,7 @@ namespace rehearse {
 
 Timeline run_ideal(const TaskGraph& graph) {
   Replay replay(graph, false);
-  while (replay.next() < Replay::kNever) replay.step();
+  while (replay.next() < never()) replay.step();
   return replay.finish("ideal");
 }
 

@@ -50,7 +50,7 @@ std::string describe(const TaskGraph& graph, int32_t id) {
 }  // namespace
 
 double rate_alone(const TaskGraph& graph, const Task& flow) {
-  double rate = flow.rate_cap > 0 ? flow.rate_cap : Replay::kNever;
+  double rate = flow.rate_cap > 0 ? flow.rate_cap : never();
   if (flow.route < 0) return rate;
   for (auto [link, weight] : graph.routes[flow.route].links)
     rate = std::min(rate, graph.links[link].capacity / weight);
@@ -135,7 +135,7 @@ void Replay::push(int32_t task, double at) {
 
 void Replay::set_due(int32_t task, double at) { push(task, at); }
 
-void Replay::clear_due(int32_t task) { timeline_.end[task] = kNever; }
+void Replay::clear_due(int32_t task) { timeline_.end[task] = never(); }
 
 void Replay::step() {
   const DueDate due = heap_.front();

@@ -11,6 +11,8 @@
 
 namespace rehearse {
 
+inline double never() { return std::numeric_limits<double>::infinity(); }
+
 // Time at which a task comes to an end or, for a flow that has not begun, its first byte leaves. Ties by task
 // id.
 struct DueDate {
@@ -31,7 +33,7 @@ class Replay {
   // for a route that names a link twice.
   Replay(const TaskGraph& graph, bool hand_over);
 
-  double next() const { return heap_.empty() ? kNever : heap_.front().at; }
+  double next() const { return heap_.empty() ? never() : heap_.front().at; }
   void step();  // one due date: ends or advances one task
   // Flows whose first byte leaves now, and those that ended, in the order in which they did; the caller
   // clears both.
@@ -45,8 +47,6 @@ class Replay {
 
   // Throws std::runtime_error naming the blocked tasks if any is left.
   Timeline finish(std::string engine);
-
-  static constexpr double kNever = std::numeric_limits<double>::infinity();
 
  private:
   struct SlowRun {  // a run that may be slowed, while it runs

@@ -63,7 +63,7 @@ class Sharing {
   explicit Sharing(const TaskGraph& graph) : graph_(graph), replay_(graph, true), use_(graph) {}
 
   Timeline run() {
-    while (waiting_.empty() && replay_.next() < Replay::kNever) advance();
+    while (waiting_.empty() && replay_.next() < never()) advance();
     if (waiting_.empty()) return replay_.finish("simgrid");
     return run_in_child([this] { return run_with_network(); });
   }
@@ -118,7 +118,7 @@ class Sharing {
         waiting_.clear();
       }
       const double next = replay_.next();
-      if (next == Replay::kNever) return;
+      if (next == never()) return;
       if (in_network_ > 0 && next > now) return network.wake_at(next);
       advance();
     }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <limits>
 #include <map>
 #include <simgrid/kernel/Timer.hpp>
@@ -82,8 +83,8 @@ struct SimgridNetwork::Impl {
     sg::CommPtr comm;  // held until it has ended
     int32_t task = -1;
   };
-  std::vector<Slot> slots;
-  std::vector<size_t> free_slots, ended_slots;
+  std::deque<Slot> slots;  // a communication points to its own
+  std::vector<Slot*> free_slots, ended_slots;
   std::vector<int32_t> ended;
   Timer* alarm = nullptr;
   double alarm_date = -1;
@@ -125,34 +126,29 @@ LinkList SimgridNetwork::Impl::links_of(const Task& flow) {
 }
 
 void SimgridNetwork::Impl::start(int32_t id, double bytes) {
-  size_t slot = slots.size();
-  if (free_slots.empty()) {
-    slots.emplace_back();
-  } else {
-    slot = free_slots.back();
-    free_slots.pop_back();
-  }
+  if (free_slots.empty()) free_slots.push_back(&slots.emplace_back());
+  Slot* slot = free_slots.back();
+  free_slots.pop_back();
   const Task& task = graph.tasks[id];
   zone->next_route = &routes.at({task.route, task.rate_cap});
   sg::CommPtr comm = sg::Comm::sendto_init(from, to);
   comm->set_payload_size(std::max<uint64_t>(1, static_cast<uint64_t>(std::llround(bytes * scale))));
-  comm->set_data(reinterpret_cast<void*>(slot + 1));
-  slots[slot] = {comm, id};
+  comm->set_data(slot);
+  *slot = {comm, id};
   comm->vetoable_start();
 }
 
 // Nothing may start while SimGrid is ending activities: what ended waits for a timer of the same date.
 void SimgridNetwork::Impl::completed(const sg::Activity& activity) {
-  const auto* data = static_cast<const sg::Comm&>(activity).get_data<void>();
   if (ended_slots.empty()) Timer::set(sg::Engine::get_clock(), [this] { drain(); });
-  ended_slots.push_back(reinterpret_cast<size_t>(data) - 1);
+  ended_slots.push_back(static_cast<const sg::Comm&>(activity).get_data<Slot>());
 }
 
 void SimgridNetwork::Impl::drain() {
   ended.clear();
-  for (size_t slot : ended_slots) {
-    ended.push_back(slots[slot].task);
-    slots[slot].comm = nullptr;
+  for (Slot* slot : ended_slots) {
+    ended.push_back(slot->task);
+    slot->comm = nullptr;
     free_slots.push_back(slot);
   }
   ended_slots.clear();

@@ -14,6 +14,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <simgrid/kernel/Timer.hpp>
 #include <simgrid/s4u.hpp>
 #include <string>
@@ -65,6 +66,11 @@ struct Schedule {
   }
 };
 
+struct Held {
+  sg::CommPtr comm;
+  size_t action = 0;
+};
+
 class Loop {
  public:
   Loop(const Shape& shape, sg::Engine& engine) : s_(shape), engine_(engine), schedule_(shape) {
@@ -79,7 +85,7 @@ class Loop {
       }
     sg::Activity::on_completion_cb([this](const sg::Activity& a) {
       if (ended_.empty()) Timer::set(sg::Engine::get_clock(), [this] { drain(); });
-      ended_.push_back(reinterpret_cast<size_t>(static_cast<const sg::Comm&>(a).get_data<void>()) - 1);
+      ended_.push_back(static_cast<const sg::Comm&>(a).get_data<Held>());
     });
   }
 
@@ -148,27 +154,23 @@ class Loop {
 
   void send(sg::Host* from, sg::Host* to, size_t action) {
     ++comms;
-    size_t slot = held_.size();
-    if (free_.empty()) {
-      held_.emplace_back();
-    } else {
-      slot = free_.back();
-      free_.pop_back();
-    }
-    held_[slot] = {sg::Comm::sendto_init(from, to), action};
-    sg::Comm& comm = *held_[slot].comm;
+    if (free_.empty()) free_.push_back(&held_.emplace_back());
+    Held* held = free_.back();
+    free_.pop_back();
+    *held = {sg::Comm::sendto_init(from, to), action};
+    sg::Comm& comm = *held->comm;
     comm.set_payload_size(kBoundary * kUnits);
-    comm.set_data(reinterpret_cast<void*>(slot + 1));
+    comm.set_data(held);
     comm.vetoable_start();
   }
 
   void drain() {
-    const std::vector<size_t> ended = std::move(ended_);
+    const std::vector<Held*> ended = std::move(ended_);
     ended_.clear();
-    for (size_t slot : ended) {
-      const size_t action = held_[slot].action;
-      held_[slot].comm = nullptr;
-      free_.push_back(slot);
+    for (Held* held : ended) {
+      const size_t action = held->action;
+      held->comm = nullptr;
+      free_.push_back(held);
       received(static_cast<int>(action / s_.actions()), static_cast<int>(action % s_.actions()));
     }
   }
@@ -180,10 +182,6 @@ class Loop {
     for (int t = 0; t < (s_.group ? s_.tp : 1); ++t) arrive(sender + step * s_.tp + t, at);
   }
 
-  struct Held {
-    sg::CommPtr comm;
-    size_t action;
-  };
   Shape s_;
   sg::Engine& engine_;
   Schedule schedule_;
@@ -191,12 +189,17 @@ class Loop {
   sg::Host* sink_ = nullptr;
   std::vector<int8_t> waiting_;
   std::vector<int> gathered_;
-  std::vector<Held> held_;
-  std::vector<size_t> free_, ended_;
+  std::deque<Held> held_;
+  std::vector<Held*> free_, ended_;
 };
 
 double seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+double cpu_seconds(const rusage& u) {
+  return static_cast<double>(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+         1e-6 * static_cast<double>(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
 }
 
 }  // namespace
@@ -223,10 +226,10 @@ int main(int argc, char** argv) {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   std::printf(
-      "bare loop (%s): %d ranks, %lld timers, %lld communications, step %.6f s: wall %.3f s "
+      "bare loop (%s): %d ranks, %lld timers, %lld communications, step %.6f s: wall %.3f s, CPU %.3f s "
       "(platform %.3f, run %.3f), %ld MiB\n",
       shape.group ? "group" : "rank", shape.ranks(), static_cast<long long>(loop.timers),
-      static_cast<long long>(loop.comms), sg::Engine::get_clock(), end - begin, built - begin, end - built,
-      usage.ru_maxrss / 1024);
+      static_cast<long long>(loop.comms), sg::Engine::get_clock(), end - begin, cpu_seconds(usage),
+      built - begin, end - built, usage.ru_maxrss / 1024);
   return 0;
 }
