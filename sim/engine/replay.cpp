@@ -61,7 +61,7 @@ double rate_alone(const TaskGraph& graph, const Task& flow) {
 static double rate_uncontended(const TaskGraph& graph, const Task& flow) {
   if (flow.route < 0 || graph.routes[flow.route].own.empty()) return rate_alone(graph, flow);
   const auto& route = graph.routes[flow.route];
-  double rate = flow.rate_cap > 0 ? flow.rate_cap : Replay::kNever;
+  double rate = flow.rate_cap > 0 ? flow.rate_cap : never();
   for (size_t i = 0; i < route.links.size(); ++i)
     rate = std::min(rate, graph.links[route.links[i].first].capacity / route.own[i]);
   return rate;
