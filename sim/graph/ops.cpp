@@ -94,7 +94,7 @@ class ChunkOps {
   double activation_bytes() const { return d_.tokens * d_.hidden * d_.width; }
 
   void matmul(const char* name, double m, double n, double k, double parameters) {
-    push(pricer_.gemm(name, {m, n, k}, GemmRole::forward, compute())).parameters = parameters;
+    push(pricer_.gemm(name, {m, n, k}, GemmRole::forward, compute())).parameters = recomputing_ ? 0 : parameters;
   }
   // Column-parallel entry and row-parallel exit of a TP region (Shoeybi 2019; Korthikanti 2022 for AG/RS).
   void enter_region(const char* what) {
