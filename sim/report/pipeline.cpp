@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <tuple>
 
 #include "sim/report/report.hpp"
 #include "sim/schedule/dependencies.hpp"
@@ -10,7 +11,6 @@ struct Run {
   int32_t unit;
   double start, end;
   int32_t task;
-  auto operator<=>(const Run&) const = default;
 };
 
 static std::vector<Run> pipeline_runs(const TaskGraph& graph, const Timeline& timeline) {
@@ -19,7 +19,9 @@ static std::vector<Run> pipeline_runs(const TaskGraph& graph, const Timeline& ti
     if (const Task& task = graph.tasks[t]; task.pipeline)
       for (int32_t unit : graph.unit_sets[size_t(task.units)])
         runs.push_back({unit, timeline.start[t], timeline.end[t], int32_t(t)});
-  std::sort(runs.begin(), runs.end());
+  std::sort(runs.begin(), runs.end(), [](const Run& a, const Run& b) {
+    return std::tie(a.unit, a.start, a.end, a.task) < std::tie(b.unit, b.start, b.end, b.task);
+  });
   return runs;
 }
 

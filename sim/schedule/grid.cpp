@@ -230,7 +230,7 @@ std::string draw_grid(const Schedule& schedule, const Spans& spans, const GridSt
   Counts counts;
   for (size_t s = 0; s < spans.size(); ++s) {
     const std::string name = std::to_string(s);
-    text += std::string(size_t(margin) - 2 - name.size(), ' ') + name + " " + bar;
+    text.append(size_t(margin) - 2 - name.size(), ' ').append(name).append(" ").append(bar);
     text += text_of(row_of(schedule, s, spans[s], scale, style, counts)) + "\n";
   }
   if (scale.total > 0) text += std::string(size_t(margin), ' ') + axis(scale, style.unicode) + "\n";

@@ -24,22 +24,22 @@ static std::vector<InputError> misplaced(const Schedule& schedule, const ActionI
     const auto& order = schedule.stages[size_t(s)];
     for (int i = 0; i < int(order.size()); ++i) {
       const Action& a = order[size_t(i)];
-      const std::string name = short_name(a), on = " on stage " + std::to_string(s);
+      const std::string on = " on stage " + std::to_string(s), name = short_name(a) + on;
       auto report = [&](const char* code, const std::string& message, const std::string& hint) {
         errors.push_back({place_of({s, i}), "schedule", code, message, hint});
       };
       if (!index.holds(a)) {
-        report("E-SCHEDULE-RANGE", name + on + " is outside of the pipeline",
+        report("E-SCHEDULE-RANGE", name + " is outside of the pipeline",
                "chunks go from 0 to " + std::to_string(shape.stages * shape.chunks - 1) +
                    ", micro-batches from 0 to " + std::to_string(shape.micro_batches - 1));
       } else if (const StageId home = stage_of(a.chunk, shape); home.value != s) {
         report("E-SCHEDULE-STAGE",
-               name + " stands" + on + ", but chunk " + std::to_string(a.chunk.value) + " lives on stage " +
-                   std::to_string(home.value),
+               short_name(a) + " stands" + on + ", but chunk " + std::to_string(a.chunk.value) +
+                   " lives on stage " + std::to_string(home.value),
                "stage = chunk mod stages");
       } else if (const ActionPosition at = index.find(a); at.index != i) {
         report("E-SCHEDULE-TWICE",
-               name + on + " is action " + std::to_string(i) + " and again " + std::to_string(at.index),
+               name + " is action " + std::to_string(i) + " and again " + std::to_string(at.index),
                "each action runs once a step");
       }
     }
