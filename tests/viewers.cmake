@@ -11,5 +11,5 @@ foreach(detail chunk kernel)
     COMMAND sh -c "command -v node >/dev/null || { echo skipped: node is not installed; exit 77; }; exec node \"$@\"" sh
       ${PROJECT_SOURCE_DIR}/tests/trace/speedscope_test.mjs ${viewer_files}/${detail}.json.gz ${viewer_files}/${detail}.png)
   set_tests_properties(trace_speedscope_${detail} PROPERTIES
-    LABELS viewer SKIP_RETURN_CODE 77 TIMEOUT 120 FIXTURES_REQUIRED trace_${detail})
+    LABELS viewer SKIP_RETURN_CODE 77 TIMEOUT 300 FIXTURES_REQUIRED trace_${detail})
 endforeach()

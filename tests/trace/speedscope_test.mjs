@@ -10,6 +10,7 @@ import zlib from 'node:zlib';
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
 const viewer = path.join(root, 'node_modules/speedscope/dist/release');
 const skipped = 77;
+const patience = 120_000; // ms; a busy machine starts a browser slowly
 
 function skip(why) {
   console.log(`skipped: ${why}`);
@@ -96,9 +97,11 @@ const expected = lanes(trace);
 const server = await serve(viewer);
 const browser = await chromium.launch({
   executablePath,
+  timeout: patience,
   args: ['--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'],
 });
 const page = await browser.newPage({ viewport: { width: 1400, height: 700 } });
+page.setDefaultTimeout(patience);
 const seen = await load(page, `http://127.0.0.1:${server.address().port}/`, trace);
 await page.screenshot({ path: screenshot });
 await browser.close();
