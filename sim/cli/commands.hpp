@@ -13,5 +13,8 @@ inline constexpr int kDone = 0, kVerdictFails = 1, kBadInput = 2, kInternal = 3;
 using Command = int (*)(const Invocation&, std::ostream& out);
 
 int command_check(const Invocation& invocation, std::ostream& out);
+int command_ledger(const Invocation& invocation, std::ostream& out);
+int command_run(const Invocation& invocation, std::ostream& out);
+int command_score(const Invocation& invocation, std::ostream& out);
 
 }  // namespace rehearse

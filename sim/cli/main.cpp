@@ -14,6 +14,9 @@ namespace rehearse {
 namespace {
 
 constexpr Named<Command> kCommands[] = {
+    {"run", "simulate one step and report it", command_run},
+    {"ledger", "the account book: what each axis cuts, sends and saves; the sayings settled", command_ledger},
+    {"score", "predictions against a file of measured steps", command_score},
     {"check", "read and cross-check a scenario, and print its plan", command_check},
 };
 

@@ -1,0 +1,56 @@
+// rehearse score: predictions against a file of measured steps.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <iostream>
+
+#include "sim/cli/commands.hpp"
+#include "sim/cli/simulate.hpp"
+#include "sim/io/truth.hpp"
+#include "sim/report/score.hpp"
+
+namespace rehearse {
+
+namespace {
+
+ScoredRow predict(const TruthRow& row, const EngineOptions& options) {
+  ScoredRow scored{.id = row.id, .family = row.family, .sweep = row.sweep, .measured_s = row.measured_s, .skipped = row.skipped};
+  if (!row.scenario) return scored;
+  const Scenario& s = *row.scenario;
+  try {
+    const auto schedule = build_schedule(s.schedule, {s.layout.pp, s.micro_batches(), s.layout.chunks});
+    const Rehearsed done = simulate(s, schedule, options);
+    scored.predicted_s = done.report.step_time_s;
+    scored.fits = done.report.memory.fits;
+  } catch (const InputErrors& e) {
+    scored.skipped = e.errors.front().code + ": " + e.errors.front().message;
+  }
+  return scored;
+}
+
+}  // namespace
+
+int command_score(const Invocation& invocation, std::ostream& out) {
+  CommonOptions common;
+  EngineOptions engine;
+  boost::program_options::options_description extra;
+  add_engine_options(extra, engine);
+  const CommandHelp help{"score", "TRUTH", "Predicts every step of a file of measured steps that can be expressed, and says how far off."};
+  if (!parse_words(invocation, help, extra, common, out)) return kDone;
+  const auto truth = load_truth(common.input, invocation.roots);
+  const bool progress = !common.quiet && isatty(STDERR_FILENO) == 1;
+  std::vector<ScoredRow> rows;
+  int tier_c = 0, other_kind = 0;
+  for (size_t i = 0; i < truth.size(); ++i) {
+    if (progress) std::cerr << fmt::format("\r{} of {} rows ", i + 1, truth.size());
+    if (truth[i].kind != "iteration") ++other_kind;
+    else if (truth[i].tier != "A" && truth[i].tier != "B") ++tier_c;
+    else rows.push_back(predict(truth[i], engine));
+  }
+  if (progress) std::cerr << "\r\x1b[K";
+  const Score score = score_rows(std::move(rows), tier_c, other_kind);
+  emit(common, to_table(score), to_json(score), out);
+  return kDone;
+}
+
+}  // namespace rehearse

@@ -1,0 +1,57 @@
+#include "sim/cli/simulate.hpp"
+
+#include <unistd.h>
+
+#include <boost/program_options/value_semantic.hpp>
+#include <cstdlib>
+
+#include "sim/base/text.hpp"
+#include "sim/spec/check.hpp"
+
+namespace rehearse {
+
+void add_engine_options(boost::program_options::options_description& options, EngineOptions& values) {
+  namespace po = boost::program_options;
+  options.add_options()("engine", po::value(&values.engine)->value_name("NAME"),
+                        "simgrid (flows share links, the default) or ideal (no contention)")(
+      "fold", po::value(&values.fold)->value_name("auto|off"), "simulate alike ranks once (auto) or every rank (off)");
+}
+
+Engine engine_by_name(const std::string& name) {
+  std::vector<std::string_view> names;
+  for (const auto& row : engine_table()) {
+    if (row.name == name) return row.value;
+    names.push_back(row.name);
+  }
+  throw InputErrors(InputError{{}, "--engine", "E-CLI", "unknown engine " + quote(name), suggest(name, names)});
+}
+
+bool fold_by_name(const std::string& name) {
+  if (name == "auto") return true;
+  if (name == "off") return false;
+  static constexpr std::string_view names[] = {"auto", "off"};
+  throw InputErrors(InputError{{}, "--fold", "E-CLI", "--fold takes auto or off, not " + quote(name), suggest(name, names)});
+}
+
+Rehearsed simulate(const Scenario& scenario, const Schedule& schedule, const EngineOptions& options) {
+  const Engine engine = engine_by_name(options.engine);
+  Rehearsed done;
+  done.graph = lower(scenario, schedule, {.fold = fold_by_name(options.fold)});
+  done.timeline = engine(done.graph);
+  done.report = make_report(scenario, schedule, done.graph, done.timeline);
+  return done;
+}
+
+double step_time_of(Scenario scenario, const EngineOptions& options) {
+  check(scenario);
+  const auto schedule =
+      build_schedule(scenario.schedule, {scenario.layout.pp, scenario.micro_batches(), scenario.layout.chunks});
+  return engine_by_name(options.engine)(lower(scenario, schedule, {.fold = fold_by_name(options.fold)})).step;
+}
+
+TableStyle table_style() {
+  const bool tty = isatty(STDOUT_FILENO) == 1;
+  return {.unicode = tty, .colour = tty && !std::getenv("NO_COLOR")};
+}
+
+}  // namespace rehearse
