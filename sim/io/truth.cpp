@@ -35,12 +35,22 @@ bool flag_of(const DocNode& map, std::string_view key, bool fallback = false) {
 }
 bool holds(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
-// Software generation of a family of results; the profile's default where it is not listed.
+// Software generation of a family of results; the profile's default where it is not listed. From 2022 on Megatron-LM
+// reduces input gradients beside the weight-gradient GEMM unless told otherwise, whatever a row says of overlap.
 struct FamilyStack {
   std::string_view family, stack;
+  bool async_tp;
 };
-constexpr FamilyStack kStacks[] = {
-    {"bloom", "bloom-deepspeed"}, {"vtrain", "megatron-deepspeed"}, {"zero-bubble", "megatron-2023"}, {"megascale", "megatron-2023"}};
+constexpr FamilyStack kStacks[] = {{"korthikanti22", "megatron-2022", true},
+                                   {"bloom", "megatron-deepspeed", false},
+                                   {"vtrain", "megatron-deepspeed", false},
+                                   {"zero-bubble", "zero-bubble", true},
+                                   {"megascale", "megatron-2022", true}};
+const FamilyStack* find_family(const std::string& family) {
+  for (const auto& row : kStacks)
+    if (row.family == family) return &row;
+  return nullptr;
+}
 
 struct Machine {
   std::string_view gpu, profile, topology;
@@ -145,7 +155,8 @@ void read_layout(const DocNode& row, const DocNode& node, Scenario& s) {
   l.zero = zero == "1" && l.dp > 1 ? 1 : 0;
   if (l.pp == 1) l.chunks = 1;
   l.sequence_parallel = flag_of(node, "sp") && l.tp > 1;
-  l.scatter_gather = flag_of(node, "scatter_gather") && l.tp > 1 && l.pp > 1 && !l.sequence_parallel;
+  // Megatron-LM and DeepSpeed send slices unless told otherwise.
+  l.scatter_gather = flag_of(node, "scatter_gather", true) && l.tp > 1 && l.pp > 1 && !l.sequence_parallel;
   l.order = {Axis::tp, Axis::cp, Axis::ep, Axis::dp, Axis::pp};
   l.stage_layers = read_stage_layers(text_of(node, "layers_per_stage"), s.model.layers, l.pp, l.chunks);
   s.batch = {int(number_of(node, "gbs")), int(number_of(node, "mbs")), s.model.sequence};
@@ -184,7 +195,9 @@ class Reader {
     s.cluster.gpus_per_node = std::min(per_node, gpus);
     s.cluster.nics_per_node = std::min(s.cluster.nics_per_node, s.cluster.gpus_per_node);
     s.cluster.nodes = gpus / s.cluster.gpus_per_node;
-    s.stack = stack_of(*s.profile, family);
+    const FamilyStack* generation = find_family(family);
+    s.stack = stack_of(*s.profile, generation);
+    if (generation && generation->async_tp && s.layout.tp > 1) s.overlap.tp = true;
     try {
       check(s);
     } catch (const InputErrors& e) {
@@ -194,11 +207,9 @@ class Reader {
   }
 
  private:
-  static const Stack& stack_of(const DeviceProfile& profile, const std::string& family) {
-    for (const auto& row : kStacks)
-      if (row.family == family)
-        if (const Stack* stack = profile.stack(std::string(row.stack))) return *stack;
-    return *profile.stack(profile.default_stack);
+  static const Stack& stack_of(const DeviceProfile& profile, const FamilyStack* family) {
+    const Stack* stack = family ? profile.stack(std::string(family->stack)) : nullptr;
+    return stack ? *stack : *profile.stack(profile.default_stack);
   }
   std::string path(FileKind kind, const std::string& name) {
     DocNode node;
