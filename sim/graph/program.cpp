@@ -25,9 +25,10 @@ struct Placer {
   int issued = 0;
 
   void place(Op& op, bool beside) {
-    const double host = stack.host_per_kernel_s.value * issued++;
-    double start = std::max(host, beside ? previous_ready : ready);
+    double start = beside ? previous_ready : ready;
     if (!beside) previous_ready = ready;
+    const double host = stack.host_per_kernel_s.value;
+    start = stack.blocking_launches.value > 0 ? start + host : std::max(start, host * issued++);
     const bool on_compute = op.stream == Stream::compute;
     double& busy = on_compute ? compute_busy : tp_busy;
     start = std::max(start, busy);

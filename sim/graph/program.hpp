@@ -5,7 +5,7 @@
 namespace rehearse {
 
 // Places ops: each starts when all before it have ended (or beside the one before), never before the host has issued
-// it (one kernel every host_per_kernel from the program's start). Compute beside a collective of the same row runs
+// it (one kernel every host_per_kernel from the program's start; with blocking launches, host_per_kernel after that). Compute beside a collective of the same row runs
 // (1 + overlap_slowdown) longer. Fills start, duration, parts and the slowed length.
 Program make_program(std::string name, const std::vector<OpSpec>& specs, const Stack& stack);
 

@@ -68,6 +68,7 @@ constexpr Entry<Stack> kStack[] = {
     {"loss_bytes_per_logit", &Stack::loss_bytes_per_logit, Unit::number, kNotNegative},
     {"optimizer_bytes_per_param", &Stack::optimizer_bytes_per_param, Unit::number, kNotNegative},
     {"straggler_per_doubling", &Stack::straggler_per_doubling, Unit::number, kNotNegative},
+    {"blocking_launches", &Stack::blocking_launches, Unit::number, NumberRange{0, 1}},
 };
 
 template <class Q>

@@ -42,7 +42,7 @@ struct FamilyStack {
   bool async_tp;
 };
 constexpr FamilyStack kStacks[] = {{"korthikanti22", "megatron-2022", true},
-                                   {"bloom", "megatron-deepspeed", false},
+                                   {"bloom", "bloom-deepspeed", false},
                                    {"vtrain", "megatron-deepspeed", false},
                                    {"zero-bubble", "zero-bubble", true},
                                    {"megascale", "megatron-2022", true}};

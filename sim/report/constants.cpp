@@ -42,6 +42,7 @@ std::vector<NamedConstant> constants_of(const Scenario& scenario) {
   add("stack.loss_bytes_per_logit", s.loss_bytes_per_logit);
   add("stack.optimizer_bytes_per_param", s.optimizer_bytes_per_param);
   add("stack.straggler_per_doubling", s.straggler_per_doubling);
+  add("stack.blocking_launches", s.blocking_launches);
   return list;
 }
 

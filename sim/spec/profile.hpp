@@ -118,6 +118,8 @@ struct Stack {
   Constant loss_bytes_per_logit;       // HBM bytes a logit for the loss, forward and backward together
   Constant optimizer_bytes_per_param;  // HBM bytes a parameter for one optimizer step
   Constant straggler_per_doubling;     // extra step fraction per doubling of GPUs beyond one node
+  Constant blocking_launches;          // 1: a kernel is issued only when the one before has ended
+                                       // (CUDA_LAUNCH_BLOCKING=1); 0: the host runs ahead
 };
 
 struct DeviceProfile {

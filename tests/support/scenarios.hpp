@@ -29,6 +29,7 @@ inline std::shared_ptr<const DeviceProfile> plain_profile() {
   stack.host_per_kernel_s = c(5e-6), stack.overlap_slowdown = c(0.2), stack.network_efficiency = c(0.85);
   stack.p2p_efficiency = c(0.8), stack.wgrad_scale = c(1.05), stack.grad_accumulate_bytes = c(12);
   stack.loss_bytes_per_logit = c(20), stack.optimizer_bytes_per_param = c(50), stack.straggler_per_doubling = c(0);
+  stack.blocking_launches = c(0);
   profile->stacks = {stack};
   profile->default_stack = "plain";
   return profile;

@@ -52,7 +52,8 @@ inline std::string profile_yaml() {
                             {"grad_accumulate_bytes", "12"},
                             {"loss_bytes_per_logit", "20"},
                             {"optimizer_bytes_per_param", "50"},
-                            {"straggler_per_doubling", "0"}})
+                            {"straggler_per_doubling", "0"},
+                            {"blocking_launches", "0"}})
     line("    ", key, value);
   text += "  slow-host:\n    help: another\n    like: base\n    host_per_kernel: " + constant_yaml("40 us") +
           "\n";
