@@ -54,7 +54,8 @@ OtherRuns other_runs(const Scenario& s, const EngineOptions& options) {
   do {
     Scenario variant = s;
     variant.layout.order = {Axis::cp, order[0], order[1], order[2], Axis::ep};
-    if (const auto step = try_variant(variant, options)) runs.step_s_by_order.emplace_back(order_name(order), *step);
+    if (const auto step = try_variant(variant, options))
+      runs.step_s_by_order.emplace_back(order_name(order), *step);
   } while (std::next_permutation(order.begin(), order.end()));
   return runs;
 }
@@ -66,8 +67,9 @@ int command_ledger(const Invocation& invocation, std::ostream& out) {
   EngineOptions engine;
   boost::program_options::options_description extra;
   add_engine_options(extra, engine);
-  const CommandHelp help{"ledger", "SCENARIO",
-                         "Prints what each axis cuts, sends and saves, simulated beside closed form, and settles the sayings."};
+  const CommandHelp help{
+      "ledger", "SCENARIO",
+      "Prints what each axis cuts, sends and saves, simulated beside closed form, and settles the sayings."};
   if (!parse_words(invocation, help, extra, common, out)) return kDone;
   const LoadedScenario loaded = load(common, invocation.roots);
   const Rehearsed done = simulate(loaded.scenario, loaded.schedule, engine);

@@ -42,8 +42,10 @@ struct Expectation {
 
 Expectation parse_expectation(const std::string& text) {
   const size_t at = text.find_first_of("<>=");
-  const std::string hint = "write KEY<=NUMBER, KEY>=NUMBER, KEY<NUMBER, KEY>NUMBER or KEY==NUMBER, as in step_time_s<=20";
-  if (at == std::string::npos || at == 0) refuse("--expect", "--expect " + quote(text) + " is no comparison", hint);
+  const std::string hint =
+      "write KEY<=NUMBER, KEY>=NUMBER, KEY<NUMBER, KEY>NUMBER or KEY==NUMBER, as in step_time_s<=20";
+  if (at == std::string::npos || at == 0)
+    refuse("--expect", "--expect " + quote(text) + " is no comparison", hint);
   size_t end = at + 1;
   while (end < text.size() && text[end] == '=') ++end;
   Expectation e{text, text.substr(0, at), text.substr(at, end - at), 0};
@@ -81,7 +83,9 @@ double figure(const nlohmann::json& report, const Expectation& e) {
     begin = dot + 1;
   }
   if (at->is_boolean()) return at->get<bool>() ? 1 : 0;
-  if (!at->is_number()) refuse("--expect", quote(e.key) + " is not a number of the report", "name one figure, as in memory.peak_bytes");
+  if (!at->is_number())
+    refuse("--expect", quote(e.key) + " is not a number of the report",
+           "name one figure, as in memory.peak_bytes");
   return at->get<double>();
 }
 
@@ -128,7 +132,8 @@ void write_trace(const RunOptions& options, const Scenario& scenario, const Rehe
       write(options.trace, scenario, layout, done.graph, done.timeline, done.report.memory, trace);
   print_warnings(trace_warnings(size, trace), quiet);
   if (!quiet)
-    std::cerr << fmt::format("trace: {}, {} events, {:.1f} MB of JSON\n", options.trace, size.events, double(size.bytes) / 1e6);
+    std::cerr << fmt::format("trace: {}, {} events, {:.1f} MB of JSON\n", options.trace, size.events,
+                             double(size.bytes) / 1e6);
 }
 
 // --stop-after: the text form of one step on the way, in place of the report.
@@ -141,13 +146,16 @@ int dump_form(const RunOptions& options, const LoadedScenario& loaded, std::ostr
     for (int r = 0; r < layout.ranks(); ++r) {
       const auto c = layout.coordinates(RankId(r));
       const GpuId gpu = layout.gpu(RankId(r));
-      text += fmt::format("{},{},{},{},{},{},{}\n", r, gpu.value, fabric.node_of(gpu), c.tp, c.cp, c.pp, c.dp);
+      text +=
+          fmt::format("{},{},{},{},{},{},{}\n", r, gpu.value, fabric.node_of(gpu), c.tp, c.cp, c.pp, c.dp);
     }
   } else if (options.stop_after == "schedule") {
     text = to_csv(loaded.schedule);
   } else {
-    const TaskGraph graph = lower(loaded.scenario, loaded.schedule, {.fold = fold_by_name(options.engine.fold)});
-    text = options.stop_after == "graph" ? dump(graph) : dump(graph, engine_by_name(options.engine.engine)(graph));
+    const TaskGraph graph =
+        lower(loaded.scenario, loaded.schedule, {.fold = fold_by_name(options.engine.fold)});
+    text = options.stop_after == "graph" ? dump(graph)
+                                         : dump(graph, engine_by_name(options.engine.engine)(graph));
   }
   write_output(options.dump.empty() ? "-" : options.dump, text, out);
   return kDone;
@@ -156,8 +164,10 @@ int dump_form(const RunOptions& options, const LoadedScenario& loaded, std::ostr
 void check_options(const RunOptions& options) {
   static constexpr std::string_view forms[] = {"layout", "schedule", "graph", "timeline"};
   static constexpr std::string_view details[] = {"chunk", "kernel"};
-  if (!options.stop_after.empty()) require_one_of("--stop-after", options.stop_after, forms);
-  else if (!options.dump.empty()) refuse("--dump", "--dump needs --stop-after", "as in --stop-after graph --dump graph.txt");
+  if (!options.stop_after.empty())
+    require_one_of("--stop-after", options.stop_after, forms);
+  else if (!options.dump.empty())
+    refuse("--dump", "--dump needs --stop-after", "as in --stop-after graph --dump graph.txt");
   require_one_of("--trace-detail", options.trace_detail, details);
   if (options.trace.empty() && (!options.trace_ranks.empty() || options.trace_detail != "chunk"))
     refuse("--trace", "--trace-ranks and --trace-detail need --trace", "as in --trace step.json.gz");
@@ -174,14 +184,20 @@ int command_run(const Invocation& invocation, std::ostream& out) {
   RunOptions options;
   po::options_description extra;
   add_engine_options(extra, options.engine);
-  extra.add_options()("trace", po::value(&options.trace)->value_name("FILE|DIR/"),
-                      "write the timeline as a Chrome trace: FILE.json[.gz] for viewers, DIR/ one file a rank for HTA")(
-      "trace-ranks", po::value(&options.trace_ranks)->value_name("LIST"), "ranks in the trace, as in 0,8,16-23")(
-      "trace-detail", po::value(&options.trace_detail)->value_name("chunk|kernel"), "slices a chunk or a kernel long")(
-      "stop-after", po::value(&options.stop_after)->value_name("FORM"), "end with layout, schedule, graph or timeline")(
-      "dump", po::value(&options.dump)->value_name("FILE|-"), "where --stop-after writes its text; stdout by default")(
-      "expect", po::value(&options.expect)->value_name("KEY<=VALUE"), "exit 1 where a figure of the JSON misses (repeatable)");
-  const CommandHelp help{"run", "SCENARIO", "Simulates one training step and reports where its time and bytes go."};
+  extra.add_options()(
+      "trace", po::value(&options.trace)->value_name("FILE|DIR/"),
+      "write the timeline as a Chrome trace: FILE.json[.gz] for viewers, DIR/ one file a rank for HTA")(
+      "trace-ranks", po::value(&options.trace_ranks)->value_name("LIST"),
+      "ranks in the trace, as in 0,8,16-23")(
+      "trace-detail", po::value(&options.trace_detail)->value_name("chunk|kernel"),
+      "slices a chunk or a kernel long")("stop-after", po::value(&options.stop_after)->value_name("FORM"),
+                                         "end with layout, schedule, graph or timeline")(
+      "dump", po::value(&options.dump)->value_name("FILE|-"),
+      "where --stop-after writes its text; stdout by default")(
+      "expect", po::value(&options.expect)->value_name("KEY<=VALUE"),
+      "exit 1 where a figure of the JSON misses (repeatable)");
+  const CommandHelp help{"run", "SCENARIO",
+                         "Simulates one training step and reports where its time and bytes go."};
   if (!parse_words(invocation, help, extra, common, out)) return kDone;
   check_options(options);
   std::vector<Expectation> expectations;

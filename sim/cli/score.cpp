@@ -1,4 +1,6 @@
 // rehearse score: predictions against a file of measured steps.
+#include "sim/report/score.hpp"
+
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -7,14 +9,17 @@
 #include "sim/cli/commands.hpp"
 #include "sim/cli/simulate.hpp"
 #include "sim/io/truth.hpp"
-#include "sim/report/score.hpp"
 
 namespace rehearse {
 
 namespace {
 
 ScoredRow predict(const TruthRow& row, const EngineOptions& options) {
-  ScoredRow scored{.id = row.id, .family = row.family, .sweep = row.sweep, .measured_s = row.measured_s, .skipped = row.skipped};
+  ScoredRow scored{.id = row.id,
+                   .family = row.family,
+                   .sweep = row.sweep,
+                   .measured_s = row.measured_s,
+                   .skipped = row.skipped};
   if (!row.scenario) return scored;
   const Scenario& s = *row.scenario;
   try {
@@ -35,7 +40,9 @@ int command_score(const Invocation& invocation, std::ostream& out) {
   EngineOptions engine;
   boost::program_options::options_description extra;
   add_engine_options(extra, engine);
-  const CommandHelp help{"score", "TRUTH", "Predicts every step of a file of measured steps that can be expressed, and says how far off."};
+  const CommandHelp help{
+      "score", "TRUTH",
+      "Predicts every step of a file of measured steps that can be expressed, and says how far off."};
   if (!parse_words(invocation, help, extra, common, out)) return kDone;
   const auto truth = load_truth(common.input, invocation.roots);
   const bool progress = !common.quiet && isatty(STDERR_FILENO) == 1;
@@ -43,9 +50,12 @@ int command_score(const Invocation& invocation, std::ostream& out) {
   int tier_c = 0, other_kind = 0;
   for (size_t i = 0; i < truth.size(); ++i) {
     if (progress) std::cerr << fmt::format("\r{} of {} rows ", i + 1, truth.size());
-    if (truth[i].kind != "iteration") ++other_kind;
-    else if (truth[i].tier != "A" && truth[i].tier != "B") ++tier_c;
-    else rows.push_back(predict(truth[i], engine));
+    if (truth[i].kind != "iteration")
+      ++other_kind;
+    else if (truth[i].tier != "A" && truth[i].tier != "B")
+      ++tier_c;
+    else
+      rows.push_back(predict(truth[i], engine));
   }
   if (progress) std::cerr << "\r\x1b[K";
   const Score score = score_rows(std::move(rows), tier_c, other_kind);

@@ -14,7 +14,8 @@ void add_engine_options(boost::program_options::options_description& options, En
   namespace po = boost::program_options;
   options.add_options()("engine", po::value(&values.engine)->value_name("NAME"),
                         "simgrid (flows share links, the default) or ideal (no contention)")(
-      "fold", po::value(&values.fold)->value_name("auto|off"), "simulate alike ranks once (auto) or every rank (off)");
+      "fold", po::value(&values.fold)->value_name("auto|off"),
+      "simulate alike ranks once (auto) or every rank (off)");
 }
 
 Engine engine_by_name(const std::string& name) {
@@ -23,14 +24,16 @@ Engine engine_by_name(const std::string& name) {
     if (row.name == name) return row.value;
     names.push_back(row.name);
   }
-  throw InputErrors(InputError{{}, "--engine", "E-CLI", "unknown engine " + quote(name), suggest(name, names)});
+  throw InputErrors(
+      InputError{{}, "--engine", "E-CLI", "unknown engine " + quote(name), suggest(name, names)});
 }
 
 bool fold_by_name(const std::string& name) {
   if (name == "auto") return true;
   if (name == "off") return false;
   static constexpr std::string_view names[] = {"auto", "off"};
-  throw InputErrors(InputError{{}, "--fold", "E-CLI", "--fold takes auto or off, not " + quote(name), suggest(name, names)});
+  throw InputErrors(InputError{
+      {}, "--fold", "E-CLI", "--fold takes auto or off, not " + quote(name), suggest(name, names)});
 }
 
 Rehearsed simulate(const Scenario& scenario, const Schedule& schedule, const EngineOptions& options) {
@@ -44,8 +47,8 @@ Rehearsed simulate(const Scenario& scenario, const Schedule& schedule, const Eng
 
 double step_time_of(Scenario scenario, const EngineOptions& options) {
   check(scenario);
-  const auto schedule =
-      build_schedule(scenario.schedule, {scenario.layout.pp, scenario.micro_batches(), scenario.layout.chunks});
+  const auto schedule = build_schedule(
+      scenario.schedule, {scenario.layout.pp, scenario.micro_batches(), scenario.layout.chunks});
   return engine_by_name(options.engine)(lower(scenario, schedule, {.fold = fold_by_name(options.fold)})).step;
 }
 

@@ -14,9 +14,11 @@ constexpr const char* kStreams[] = {"", "compute", "pp send", "pp recv", "tp", "
 constexpr char kActions[] = {'F', 'B', 'I', 'W'};
 
 std::string label(const TaskGraph& graph, const Task& task) {
-  std::string text = task.program >= 0 ? graph.programs[task.program].name
-                     : task.traffic >= 0 ? graph.traffic[task.traffic].what : "delay";
-  if (task.chunk.valid()) text += fmt::format(" {}{}{}", task.chunk.value, kActions[int(task.action)], task.micro.value);
+  std::string text = task.program >= 0   ? graph.programs[task.program].name
+                     : task.traffic >= 0 ? graph.traffic[task.traffic].what
+                                         : "delay";
+  if (task.chunk.valid())
+    text += fmt::format(" {}{}{}", task.chunk.value, kActions[int(task.action)], task.micro.value);
   return text;
 }
 
@@ -32,8 +34,10 @@ void line(std::string& out, const TaskGraph& graph, int32_t id, const Timeline* 
   auto to = std::back_inserter(out);
   fmt::format_to(to, "{:6} {:5} {:8} {:28} {:20}", id, kKinds[int(task.kind)], kStreams[int(task.stream)],
                  label(graph, task), units_of(graph, task));
-  if (timeline) fmt::format_to(to, " {:.9f}..{:.9f}", timeline->start[id], timeline->end[id]);
-  else fmt::format_to(to, " {:.9g} s", task.duration);
+  if (timeline)
+    fmt::format_to(to, " {:.9f}..{:.9f}", timeline->start[id], timeline->end[id]);
+  else
+    fmt::format_to(to, " {:.9g} s", task.duration);
   if (task.kind == TaskKind::flow) fmt::format_to(to, " {:.9g} B route {}", task.amount, task.route);
   std::string after;
   for (auto e : boost::make_iterator_range(boost::in_edges(size_t(id), graph.edges)))
@@ -43,11 +47,13 @@ void line(std::string& out, const TaskGraph& graph, int32_t id, const Timeline* 
 }
 
 std::string dump_all(const TaskGraph& graph, const Timeline* timeline) {
-  std::string out = fmt::format("# {} tasks, {} programs, {} units, {} ranks simulated of {}\n# fold: {}\n", graph.tasks.size(),
-                                graph.programs.size(), graph.units.size(), graph.simulated_ranks, graph.ranks, graph.fold_note);
+  std::string out = fmt::format("# {} tasks, {} programs, {} units, {} ranks simulated of {}\n# fold: {}\n",
+                                graph.tasks.size(), graph.programs.size(), graph.units.size(),
+                                graph.simulated_ranks, graph.ranks, graph.fold_note);
   for (size_t r = 0; r < graph.routes.size(); ++r) {
     fmt::format_to(std::back_inserter(out), "route {}:", r);
-    for (auto [link, weight] : graph.routes[r].links) fmt::format_to(std::back_inserter(out), " {}x{}", link, weight);
+    for (auto [link, weight] : graph.routes[r].links)
+      fmt::format_to(std::back_inserter(out), " {}x{}", link, weight);
     out += '\n';
   }
   for (size_t id = 0; id < graph.tasks.size(); ++id) line(out, graph, int32_t(id), timeline);

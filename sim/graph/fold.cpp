@@ -8,7 +8,8 @@ namespace rehearse {
 
 std::vector<RankId> unit_ranks(const ParallelLayout& layout, int dp, int pp) {
   std::vector<RankId> ranks;
-  for (int t = 0; t < layout.size(Axis::tp); ++t) ranks.push_back(layout.rank({.tp = t, .cp = 0, .pp = pp, .dp = dp}));
+  for (int t = 0; t < layout.size(Axis::tp); ++t)
+    ranks.push_back(layout.rank({.tp = t, .cp = 0, .pp = pp, .dp = dp}));
   return ranks;
 }
 
@@ -18,9 +19,11 @@ using Weights = std::map<int, int>;  // link -> weight
 
 std::vector<std::pair<int, int>> flat(const Weights& w) { return {w.begin(), w.end()}; }
 
-// NICs that a group of ranks uses: on each node its ranks' NICs once each, both directions. A node's bytes are spread
-// over them evenly; on nodes with fewer NICs each carries more, so weights are (most NICs) / (NICs here).
-void put_group_links(FlowPattern& flow, const std::vector<RankId>& ranks, const ParallelLayout& layout, const Fabric& fabric) {
+// NICs that a group of ranks uses: on each node its ranks' NICs once each, both directions. A node's bytes
+// are spread over them evenly; on nodes with fewer NICs each carries more, so weights are (most NICs) / (NICs
+// here).
+void put_group_links(FlowPattern& flow, const std::vector<RankId>& ranks, const ParallelLayout& layout,
+                     const Fabric& fabric) {
   std::map<int, std::set<int>> nics_of_node;
   for (auto r : ranks) nics_of_node[fabric.node_of(layout.gpu(r))].insert(fabric.up(layout.gpu(r)).value);
   int common = 1;
@@ -46,7 +49,8 @@ class Patterns {
     for (int d = 0; d < dp && pp > 1; ++d)
       for (int s = 0; s < pp; ++s) {
         if (s + 1 < pp || options.wrap_around) transfer(d, s, (s + 1) % pp);
-        if (pp > 2 ? s > 0 || options.wrap_around : s > 0 && !options.wrap_around) transfer(d, s, (s + pp - 1) % pp);
+        if (pp > 2 ? s > 0 || options.wrap_around : s > 0 && !options.wrap_around)
+          transfer(d, s, (s + pp - 1) % pp);
       }
     if (dp > 1)
       for (int s = 0; s < pp; ++s) gradients(s);
@@ -69,11 +73,13 @@ class Patterns {
   }
   // All TP peers send at once; a NIC that k of them share carries k times the bytes.
   void transfer(int d, int from, int to) {
-    FlowPattern flow{.kind = FlowKind::stage_transfer, .a = from, .b = to, .units = {unit(d, from), unit(d, to)}};
+    FlowPattern flow{
+        .kind = FlowKind::stage_transfer, .a = from, .b = to, .units = {unit(d, from), unit(d, to)}};
     Weights weights;
     int crossing = 0;
     for (int t = 0; t < tp(); ++t) {
-      const auto src = layout_.gpu(layout_.rank({t, 0, from, d})), dst = layout_.gpu(layout_.rank({t, 0, to, d}));
+      const auto src = layout_.gpu(layout_.rank({t, 0, from, d})),
+                 dst = layout_.gpu(layout_.rank({t, 0, to, d}));
       crossing += !fabric_.same_node(src, dst);
       for (auto link : fabric_.route(src, dst)) ++weights[link.value];
     }
@@ -188,13 +194,14 @@ std::vector<std::vector<int>> classes(const std::vector<int>& colours) {
 std::string describe(const Fold& fold, int dp, int pp, const Cluster& cluster, int replica_ranks) {
   const int classes = int(fold.units.size());
   if (dp == 1) return "one replica: nothing to fold but tensor-parallel peers";
-  std::string text = std::to_string(classes) + " unit classes stand for " + std::to_string(dp * pp) + " units (" +
-                     std::to_string(dp) + " replicas x " + std::to_string(pp) + " stages)";
+  std::string text = std::to_string(classes) + " unit classes stand for " + std::to_string(dp * pp) +
+                     " units (" + std::to_string(dp) + " replicas x " + std::to_string(pp) + " stages)";
   if (classes == pp) return text;
   text += classes == dp * pp ? "; not folded" : "; partly folded";
   if (replica_ranks % cluster.gpus_per_node != 0 && cluster.gpus_per_node % replica_ranks != 0)
     return text + ": replicas of " + std::to_string(replica_ranks) + " ranks do not align with nodes of " +
-           std::to_string(cluster.gpus_per_node) + " GPUs, so their transfers cross nodes in different places";
+           std::to_string(cluster.gpus_per_node) +
+           " GPUs, so their transfers cross nodes in different places";
   return text + ": replicas lie differently on nodes and NICs";
 }
 
@@ -230,13 +237,14 @@ Fold make_fold(const ParallelLayout& layout, const Fabric& fabric, const FoldOpt
   const int dp = layout.size(Axis::dp), pp = layout.size(Axis::pp);
   const auto flows = Patterns(layout, fabric).all(options);
   const auto colours = options.fold ? refine(flows, dp * pp, pp, fabric.link_count())
-                            : identity(size_t(dp) * pp, fabric.link_count(), flows.size());
+                                    : identity(size_t(dp) * pp, fabric.link_count(), flows.size());
   Fold result;
   result.ranks_each = layout.size(Axis::tp);
   result.unit_class = colours.unit;
   for (const auto& members : classes(colours.unit))
     result.units.push_back({members[0] / pp, members[0] % pp, int(members.size())});
-  for (const auto& members : classes(colours.link)) result.links.push_back({LinkId(members[0]), int(members.size())});
+  for (const auto& members : classes(colours.link))
+    result.links.push_back({LinkId(members[0]), int(members.size())});
 
   // Weight of a flow class on a link class: what all its members put on one link of the class.
   for (const auto& members : classes(colours.flow)) {
@@ -262,7 +270,8 @@ Fold make_fold(const ParallelLayout& layout, const Fabric& fabric, const FoldOpt
     result.flows.push_back(std::move(folded));
   }
   result.simulated_ranks = options.fold ? rank_classes(flows, colours, result) : layout.ranks();
-  result.note = options.fold ? describe(result, dp, pp, fabric.cluster(), layout.ranks() / dp) : "not asked for";
+  result.note =
+      options.fold ? describe(result, dp, pp, fabric.cluster(), layout.ranks() / dp) : "not asked for";
   return result;
 }
 

@@ -1,6 +1,6 @@
-// Which units, links and flows behave alike, so that one stands for all: the coarsest equitable partition of the
-// graph "unit - flow - link" (colour refinement). Max-min shares are unique, so they are the same for every member of
-// a class, and the quotient gives exactly the unfolded times.
+// Which units, links and flows behave alike, so that one stands for all: the coarsest equitable partition of
+// the graph "unit - flow - link" (colour refinement). Max-min shares are unique, so they are the same for
+// every member of a class, and the quotient gives exactly the unfolded times.
 #pragma once
 #include <map>
 #include <string>
@@ -15,19 +15,19 @@ enum class FlowKind : uint8_t { stage_transfer, tensor, gradients, embedding };
 // One recurring movement of bytes between units, whatever its size and how often.
 struct FlowPattern {
   FlowKind kind = FlowKind::stage_transfer;
-  int a = 0, b = 0;                  // stages: source and destination; the stage alone for tensor and gradients
-  int slice = -1;                    // rank of each unit that takes part, -1 = all
-  std::vector<int> units;            // participants; {sender, receiver} for a transfer
+  int a = 0, b = 0;        // stages: source and destination; the stage alone for tensor and gradients
+  int slice = -1;          // rank of each unit that takes part, -1 = all
+  std::vector<int> units;  // participants; {sender, receiver} for a transfer
   std::vector<std::pair<int, int>> links;  // (LinkId value, weight); empty inside a node
-  int parts = 1;                     // weights of one node's up-links add up to it: a group's link carries
-                                     // weight / parts of the bytes that leave the node
-  GroupShape shape;                  // of the ranks of one slice
+  int parts = 1;     // weights of one node's up-links add up to it: a group's link carries
+                     // weight / parts of the bytes that leave the node
+  GroupShape shape;  // of the ranks of one slice
 };
 
 struct FoldedFlow {
-  FlowPattern pattern;               // of the representative; units and links are class indices
-  std::vector<int> own_weights;      // parallel to pattern.links: of one member alone
-  int slices = 1;                    // ranks of each unit whose flows it stands for
+  FlowPattern pattern;           // of the representative; units and links are class indices
+  std::vector<int> own_weights;  // parallel to pattern.links: of one member alone
+  int slices = 1;                // ranks of each unit whose flows it stands for
 };
 
 struct Fold {
@@ -38,10 +38,10 @@ struct Fold {
     LinkId representative;
     int members = 1;
   };
-  std::vector<UnitClass> units;      // classes in order of their first member
+  std::vector<UnitClass> units;  // classes in order of their first member
   std::vector<LinkClass> links;
   std::vector<FoldedFlow> flows;
-  int ranks_each = 1;                // ranks of a unit
+  int ranks_each = 1;  // ranks of a unit
   int simulated_ranks = 0;
   std::string note;
   // Class of unit (dp, pp): unit_class[dp x pp_size + pp].

@@ -9,14 +9,17 @@ namespace rehearse {
 static bool completes_gradients(ActionKind kind) {
   return kind == ActionKind::backward || kind == ActionKind::weight_gradient;
 }
-static bool is_backward(ActionKind kind) { return kind == ActionKind::backward || kind == ActionKind::input_gradient; }
+static bool is_backward(ActionKind kind) {
+  return kind == ActionKind::backward || kind == ActionKind::input_gradient;
+}
 
 Lowering::Placed& Lowering::placed(int unit, ChunkId chunk, MicroBatch micro, bool forward) {
   const size_t cell = size_t(chunk.value / s_.layout.pp) * s_.micro_batches() + micro.value;
   return (forward ? forwards_ : backwards_)[unit][cell];
 }
 
-// Parameters that no op of the row names (norms, biases) go with its last op, so that buckets add up to the chunk.
+// Parameters that no op of the row names (norms, biases) go with its last op, so that buckets add up to the
+// chunk.
 static void complete_parameters(std::vector<OpSpec>& specs, double total, bool at_front) {
   double named = 0;
   OpSpec* carrier = nullptr;
@@ -31,20 +34,24 @@ const std::vector<Piece>& Lowering::pieces(ChunkId chunk, ActionKind kind, Cut c
   const auto key = std::make_tuple(chunk.value, int(kind), int(cut));
   if (auto found = pieces_.find(key); found != pieces_.end()) return found->second;
   const auto& plan = chunks_[chunk.value];
-  const auto shape = std::make_tuple(plan.layers, plan.recomputed_layers, int(plan.embedding), int(plan.head), int(kind), int(cut));
+  const auto shape = std::make_tuple(plan.layers, plan.recomputed_layers, int(plan.embedding), int(plan.head),
+                                     int(kind), int(cut));
   if (auto [at, is_new] = piece_shapes_.emplace(shape, chunk.value); !is_new)
     return pieces_[key] = pieces_.at({at->second, int(kind), int(cut)});
   const bool forward = kind == ActionKind::forward;
   auto specs = forward ? forward_ops(*pricer_, plan) : backward_ops(*pricer_, plan);
   complete_parameters(specs, chunk_parameters(s_, plan).total(), forward);
-  if (!forward && kind != ActionKind::backward) specs = split_backward(specs, kind == ActionKind::weight_gradient);
-  const double element = cut == Cut::weights_needed ? bytes_of(s_.precision.params) : bytes_of(s_.precision.grads);
+  if (!forward && kind != ActionKind::backward)
+    specs = split_backward(specs, kind == ActionKind::weight_gradient);
+  const double element =
+      cut == Cut::weights_needed ? bytes_of(s_.precision.params) : bytes_of(s_.precision.grads);
   const Cuts cuts{cut == Cut::none ? 0 : s_.grad_bucket.value / element, cut == Cut::weights_needed};
   static constexpr const char* names[] = {"F", "B", "I", "W"};
   return pieces_[key] = cut_pieces(names[int(kind)], specs, s_.stack, cuts, g_.programs);
 }
 
-Lowering::Cut Lowering::cut_of(const Action& action, size_t position, const std::vector<Action>& actions) const {
+Lowering::Cut Lowering::cut_of(const Action& action, size_t position,
+                               const std::vector<Action>& actions) const {
   auto same = [&](const Action& other) { return other.kind == action.kind && other.chunk == action.chunk; };
   if (s_.layout.dp == 1) return Cut::none;
   if (completes_gradients(action.kind) && s_.overlap.grad_reduce &&
@@ -63,7 +70,8 @@ int32_t Lowering::tensor_task(int unit, const OpSpec& collective, const TaskSet&
   task.units = unit_set({unit});
   task.peers = int16_t(fold_.ranks_each);
   task.duration = collective.op.duration;
-  if (collective.wire) put_on_wire(task, flow_from(FlowKind::tensor, unit, g_.units[unit].pp), collective.wire_cost);
+  if (collective.wire)
+    put_on_wire(task, flow_from(FlowKind::tensor, unit, g_.units[unit].pp), collective.wire_cost);
   return add(task, after);
 }
 
@@ -71,8 +79,10 @@ Lowering::Placed Lowering::place_action(int unit, const Action& action, Cut cut,
   const int stage = g_.units[unit].pp;
   auto& buckets = cut == Cut::weights_needed ? weight_buckets_[stage] : gradient_buckets_[stage];
   const auto& row = pieces(action.chunk, action.kind, cut);
-  const double bucket_size = s_.grad_bucket.value / bytes_of(cut == Cut::weights_needed ? s_.precision.params : s_.precision.grads);
-  // Buckets of this stage are in the order in which its chunks first fill (or need) them, the same in every replica.
+  const double bucket_size =
+      s_.grad_bucket.value / bytes_of(cut == Cut::weights_needed ? s_.precision.params : s_.precision.grads);
+  // Buckets of this stage are in the order in which its chunks first fill (or need) them, the same in every
+  // replica.
   size_t next_bucket = 0;
   for (const auto& bucket : buckets) next_bucket += bucket.ready.count(unit);
   Placed result;
@@ -86,11 +96,10 @@ Lowering::Placed Lowering::place_action(int unit, const Action& action, Cut cut,
   for (size_t i = 0; i < row.size(); ++i) {
     const auto& piece = row[i];
     const TaskSet& from = piece.beside_previous ? previous : ready;
-    const int32_t task = piece.program < 0 ? tensor_task(unit, piece.wire, from) : run_task(piece.program, unit, from);
-    if (piece.program >= 0) {
-      auto& t = g_.tasks[task];
-      t.action = action.kind, t.chunk = action.chunk, t.micro = action.micro, t.pipeline = true;
-    }
+    const int32_t task =
+        piece.program < 0 ? tensor_task(unit, piece.wire, from) : run_task(piece.program, unit, from);
+    auto& t = g_.tasks[task];
+    t.action = action.kind, t.chunk = action.chunk, t.micro = action.micro, t.pipeline = piece.program >= 0;
     if (result.first < 0) result.first = task;
     if (!piece.beside_previous) previous = ready, ready.clear();
     ready.push_back(task);
@@ -141,7 +150,8 @@ void Lowering::lower_transfers() {
   }
 }
 
-void Lowering::transfer(int unit, size_t position, const Action& action, ChunkId to_chunk, int32_t& previous_send) {
+void Lowering::transfer(int unit, size_t position, const Action& action, ChunkId to_chunk,
+                        int32_t& previous_send) {
   const bool forward = action.kind == ActionKind::forward;
   const auto& from = placed(unit, action.chunk, action.micro, forward);
   const int to_stage = to_chunk.value % s_.layout.pp;
@@ -151,18 +161,21 @@ void Lowering::transfer(int unit, size_t position, const Action& action, ChunkId
   }
   const auto& flow = flow_from(FlowKind::stage_transfer, unit, to_stage);
   const int receiver = flow.pattern.units[1];
-  const double whole = double(s_.batch.micro) * s_.batch.sequence * s_.model.hidden * bytes_of(s_.precision.params);
+  const double whole =
+      double(s_.batch.micro) * s_.batch.sequence * s_.model.hidden * bytes_of(s_.precision.params);
   const bool sliced = s_.layout.sequence_parallel || s_.layout.scatter_gather;
   const double bytes = sliced ? whole / s_.layout.tp : whole;
   Task task;
   task.stream = Stream::pp_send;
-  task.traffic = pricer_->traffic_id({Axis::pp, forward ? "stage forward" : "stage backward", CollectiveOp::send_recv, 2, bytes,
-                                      bytes / 2, false, s_.precision.params});
+  task.traffic =
+      pricer_->traffic_id({Axis::pp, forward ? "stage forward" : "stage backward", CollectiveOp::send_recv, 2,
+                           bytes, bytes / 2, false, s_.precision.params});
   task.units = unit_set({unit, receiver});
   task.peers = int16_t(fold_.ranks_each);
   task.action = action.kind, task.chunk = action.chunk, task.micro = action.micro;
   if (flow.pattern.links.empty()) {
-    task.duration = p2p_in_node(*s_.profile, Bytes(bytes), s_.cluster.nvlink, s_.cluster.nvlink_latency).time.value;
+    task.duration =
+        p2p_in_node(*s_.profile, Bytes(bytes), s_.cluster.nvlink, s_.cluster.nvlink_latency).time.value;
   } else {
     task.kind = TaskKind::flow;
     task.duration = p2p_network_latency(*s_.profile, s_.cluster.nic_latency).value;
@@ -173,10 +186,12 @@ void Lowering::transfer(int unit, size_t position, const Action& action, ChunkId
   TaskSet after = from.last;
   if (previous_send >= 0) after.push_back(previous_send);
   const int32_t sent = previous_send = add(task, after);
-  if (!s_.overlap.p2p && position + 1 < first_of_action_[unit].size()) edge(sent, first_of_action_[unit][position + 1]);
+  if (!s_.overlap.p2p && position + 1 < first_of_action_[unit].size())
+    edge(sent, first_of_action_[unit][position + 1]);
   int32_t arrived = sent;
   if (s_.layout.scatter_gather && !s_.layout.sequence_parallel) {
-    const auto gather = pricer_->tp_collective("stage gather", CollectiveOp::all_gather, whole, s_.precision.params);
+    const auto gather =
+        pricer_->tp_collective("stage gather", CollectiveOp::all_gather, whole, s_.precision.params);
     arrived = tensor_task(receiver, gather, {sent});
   }
   edge(arrived, placed(receiver, to_chunk, action.micro, forward).first);

@@ -30,7 +30,8 @@ void Lowering::lower_gradients() {
       auto& buckets = gradient_buckets_[g_.units[u].pp];
       const auto sizes = buckets_of(StageId(g_.units[u].pp));
       buckets.resize(sizes.size());
-      for (size_t b = 0; b < sizes.size(); ++b) buckets[b].parameters = sizes[b], buckets[b].ready[int(u)] = compute_done_[u];
+      for (size_t b = 0; b < sizes.size(); ++b)
+        buckets[b].parameters = sizes[b], buckets[b].ready[int(u)] = compute_done_[u];
     }
   for (const auto& flow : fold_.flows)
     if (flow.pattern.kind == FlowKind::gradients) reduce_gradients(flow);
@@ -49,23 +50,26 @@ void Lowering::reduce_gradients(const FoldedFlow& flow) {
     TaskSet after;
     for (const auto& [unit, tasks] : bucket.ready) after.insert(after.end(), tasks.begin(), tasks.end());
     if (previous >= 0) after.push_back(previous);
-    previous = collective_task(flow, Stream::dp,
-                               {Axis::dp, "gradients", op, flow.pattern.shape.ranks, bytes,
-                                bytes_sent_per_rank(op, flow.pattern.shape.ranks, bytes), false, s_.precision.grads},
-                               after);
+    previous =
+        collective_task(flow, Stream::dp,
+                        {Axis::dp, "gradients", op, flow.pattern.shape.ranks, bytes,
+                         bytes_sent_per_rank(op, flow.pattern.shape.ranks, bytes), false, s_.precision.grads},
+                        after);
   }
   if (previous >= 0)
     for (int unit : flow.pattern.units) sync_done_[unit].push_back(previous);
 }
 
 void Lowering::reduce_embedding(const FoldedFlow& flow, const std::vector<TaskSet>& reduced) {
-  const double bytes = double(padded_vocab(s_.model, s_.layout.tp)) / s_.layout.tp * s_.model.hidden * bytes_of(s_.precision.grads);
+  const double bytes = double(padded_vocab(s_.model, s_.layout.tp)) / s_.layout.tp * s_.model.hidden *
+                       bytes_of(s_.precision.grads);
   TaskSet after;
   for (int unit : flow.pattern.units) after.insert(after.end(), reduced[unit].begin(), reduced[unit].end());
-  const int32_t task = collective_task(flow, Stream::other,
-                                       {Axis::pp, "tied embedding", CollectiveOp::all_reduce, 2, bytes,
-                                        bytes_sent_per_rank(CollectiveOp::all_reduce, 2, bytes), false, s_.precision.grads},
-                                       after);
+  const int32_t task =
+      collective_task(flow, Stream::other,
+                      {Axis::pp, "tied embedding", CollectiveOp::all_reduce, 2, bytes,
+                       bytes_sent_per_rank(CollectiveOp::all_reduce, 2, bytes), false, s_.precision.grads},
+                      after);
   for (int unit : flow.pattern.units) sync_done_[unit].push_back(task);
 }
 
@@ -91,14 +95,18 @@ int32_t Lowering::scalar_all_reduce(const TaskSet& after) {
   Task task;
   task.stream = Stream::other;
   task.traffic = pricer_->traffic_id({axis, "gradient norm", CollectiveOp::all_reduce, world.ranks, bytes,
-                                      bytes_sent_per_rank(CollectiveOp::all_reduce, world.ranks, bytes), true, DType::fp32});
+                                      bytes_sent_per_rank(CollectiveOp::all_reduce, world.ranks, bytes), true,
+                                      DType::fp32});
   task.units = unit_set(std::move(all));
   task.peers = int16_t(fold_.ranks_each);
   task.duration =
       world.nodes == 1
-          ? in_node_collective(*s_.profile, s_.stack, CollectiveOp::all_reduce, world.ranks, Bytes(bytes), s_.cluster.nvlink).time.value
-          : across_nodes(*s_.profile, s_.stack, CollectiveOp::all_reduce, world, Bytes(bytes), s_.cluster.nvlink,
-                         s_.cluster.nic * s_.cluster.nics_per_node, s_.cluster.nic_latency).latency.value;
+          ? in_node_collective(*s_.profile, s_.stack, CollectiveOp::all_reduce, world.ranks, Bytes(bytes),
+                               s_.cluster.nvlink)
+                .time.value
+          : across_nodes(*s_.profile, s_.stack, CollectiveOp::all_reduce, world, Bytes(bytes),
+                         s_.cluster.nvlink, s_.cluster.nic * s_.cluster.nics_per_node, s_.cluster.nic_latency)
+                .latency.value;
   return add(task, after);
 }
 
@@ -108,26 +116,29 @@ void Lowering::lower_optimizer() {
   TaskSet norms;
   for (size_t u = 0; u < g_.units.size(); ++u) {
     const double parameters = stage_parameters(StageId(g_.units[u].pp)) / shards;
-    norms.push_back(program_task("gradient norm", {pricer_->memory("gradient norm", norm_bytes * parameters)}, int(u), sync_done_[u]));
+    norms.push_back(program_task("gradient norm", {pricer_->memory("gradient norm", norm_bytes * parameters)},
+                                 int(u), sync_done_[u]));
   }
   const TaskSet agreed = layout_.ranks() > 1 ? TaskSet{scalar_all_reduce(norms)} : norms;
   std::vector<int32_t> updated;
   const double update_bytes = std::max(0.0, s_.stack.optimizer_bytes_per_param.value - norm_bytes);
   for (size_t u = 0; u < g_.units.size(); ++u) {
     const double parameters = stage_parameters(StageId(g_.units[u].pp)) / shards;
-    updated.push_back(program_task("optimizer", {pricer_->memory("adam", update_bytes * parameters)}, int(u), agreed));
+    updated.push_back(
+        program_task("optimizer", {pricer_->memory("adam", update_bytes * parameters)}, int(u), agreed));
   }
   if (s_.layout.zero > 0 && s_.layout.dp > 1) gather_weights(updated);
 }
 
-// ZeRO-1: updated shards are gathered; after the optimizer, or (overlap.param_gather) at the start of the step, where
-// it stands for the previous step's update.
+// ZeRO-1: updated shards are gathered; after the optimizer, or (overlap.param_gather) at the start of the
+// step, where it stands for the previous step's update.
 void Lowering::gather_weights(const std::vector<int32_t>& updated) {
   for (const auto& flow : fold_.flows) {
     if (flow.pattern.kind != FlowKind::gradients) continue;
     const StageId stage(flow.pattern.a);
     std::vector<Bucket> buckets;
-    if (s_.overlap.param_gather) buckets = weight_buckets_[stage.value];
+    if (s_.overlap.param_gather)
+      buckets = weight_buckets_[stage.value];
     else
       for (double parameters : buckets_of(stage)) buckets.push_back({parameters, {}});
     int32_t previous = -1;
@@ -137,11 +148,12 @@ void Lowering::gather_weights(const std::vector<int32_t>& updated) {
       if (previous >= 0) after.push_back(previous);
       if (!s_.overlap.param_gather)
         for (int unit : flow.pattern.units) after.push_back(updated[unit]);
-      previous = collective_task(flow, Stream::dp,
-                                 {Axis::dp, "weights", CollectiveOp::all_gather, flow.pattern.shape.ranks, bytes,
-                                  bytes_sent_per_rank(CollectiveOp::all_gather, flow.pattern.shape.ranks, bytes), false,
-                                  s_.precision.params},
-                                 after);
+      previous =
+          collective_task(flow, Stream::dp,
+                          {Axis::dp, "weights", CollectiveOp::all_gather, flow.pattern.shape.ranks, bytes,
+                           bytes_sent_per_rank(CollectiveOp::all_gather, flow.pattern.shape.ranks, bytes),
+                           false, s_.precision.params},
+                          after);
       for (const auto& [unit, tasks] : bucket.ready)
         for (int32_t task : tasks) edge(previous, task);
     }

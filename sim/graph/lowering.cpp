@@ -9,11 +9,16 @@ namespace rehearse {
 
 Part exposed_part(Axis axis) {
   switch (axis) {
-    case Axis::tp: return Part::exposed_tp;
-    case Axis::cp: return Part::exposed_cp;
-    case Axis::ep: return Part::exposed_ep;
-    case Axis::pp: return Part::exposed_pp;
-    case Axis::dp: return Part::exposed_dp;
+    case Axis::tp:
+      return Part::exposed_tp;
+    case Axis::cp:
+      return Part::exposed_cp;
+    case Axis::ep:
+      return Part::exposed_ep;
+    case Axis::pp:
+      return Part::exposed_pp;
+    case Axis::dp:
+      return Part::exposed_dp;
   }
   return Part::overhead;
 }
@@ -48,10 +53,11 @@ TaskGraph Lowering::run() && {
 
 void Lowering::describe_units_and_links() {
   for (const auto& unit : fold_.units)
-    g_.units.push_back({unit.dp, unit.pp, unit.members, fold_.ranks_each, unit_ranks(layout_, unit.dp, unit.pp)});
+    g_.units.push_back(
+        {unit.dp, unit.pp, unit.members, fold_.ranks_each, unit_ranks(layout_, unit.dp, unit.pp)});
   for (const auto& link : fold_.links)
-    g_.links.push_back({fabric_.link(link.representative).rate.value * s_.stack.network_efficiency.value, link.members,
-                        link.representative});
+    g_.links.push_back({fabric_.link(link.representative).rate.value * s_.stack.network_efficiency.value,
+                        link.members, link.representative});
   g_.ranks = layout_.ranks();
   g_.simulated_ranks = fold_.simulated_ranks;
   g_.fold_note = fold_.note;
@@ -103,7 +109,8 @@ int Lowering::route_of(const FoldedFlow& flow) {
   return at->second;
 }
 
-// A link of weight w carries w / parts of the bytes that leave a node, at that share of the in-node leg's rate.
+// A link of weight w carries w / parts of the bytes that leave a node, at that share of the in-node leg's
+// rate.
 void Lowering::put_on_wire(Task& task, const FoldedFlow& flow, const WireCollective& wire) {
   task.kind = TaskKind::flow;
   task.route = route_of(flow);
@@ -116,7 +123,8 @@ const FoldedFlow& Lowering::flow_from(FlowKind kind, int unit, int to_stage) con
   return *flow_index_.at({kind, unit, to_stage});
 }
 
-int32_t Lowering::collective_task(const FoldedFlow& flow, Stream stream, const Traffic& traffic, const TaskSet& after) {
+int32_t Lowering::collective_task(const FoldedFlow& flow, Stream stream, const Traffic& traffic,
+                                  const TaskSet& after) {
   const auto& p = flow.pattern;
   Task task;
   task.stream = stream;
@@ -126,13 +134,15 @@ int32_t Lowering::collective_task(const FoldedFlow& flow, Stream stream, const T
   task.peers = int16_t(flow.slices);
   task.slows = stream == Stream::dp;
   if (p.links.empty()) {
-    task.duration = in_node_collective(*s_.profile, s_.stack, traffic.op, p.shape.ranks, Bytes(traffic.bytes_per_call),
-                                       s_.cluster.nvlink).time.value;
+    task.duration = in_node_collective(*s_.profile, s_.stack, traffic.op, p.shape.ranks,
+                                       Bytes(traffic.bytes_per_call), s_.cluster.nvlink)
+                        .time.value;
     return add(task, after);
   }
   put_on_wire(task, flow,
-              across_nodes(*s_.profile, s_.stack, traffic.op, p.shape, Bytes(traffic.bytes_per_call), s_.cluster.nvlink,
-                           s_.cluster.nic * p.parts * s_.stack.network_efficiency.value, s_.cluster.nic_latency));
+              across_nodes(*s_.profile, s_.stack, traffic.op, p.shape, Bytes(traffic.bytes_per_call),
+                           s_.cluster.nvlink, s_.cluster.nic * p.parts * s_.stack.network_efficiency.value,
+                           s_.cluster.nic_latency));
   return add(task, after);
 }
 

@@ -36,7 +36,8 @@ class Lowering {
   int32_t run_task(int program, int unit, const TaskSet& after);
   int32_t program_task(const char* name, std::vector<OpSpec> specs, int unit, const TaskSet& after);
   // A collective over the ranks of `flow`: a flow on the wire, a calibrated duration inside a node.
-  int32_t collective_task(const FoldedFlow& flow, Stream stream, const Traffic& traffic, const TaskSet& after);
+  int32_t collective_task(const FoldedFlow& flow, Stream stream, const Traffic& traffic,
+                          const TaskSet& after);
   void put_on_wire(Task& task, const FoldedFlow& flow, const WireCollective& wire);
   // A tensor-parallel collective outside the programs, on the wire where TP crosses nodes.
   int32_t tensor_task(int unit, const OpSpec& collective, const TaskSet& after);
@@ -78,9 +79,9 @@ class Lowering {
   std::vector<std::vector<Placed>> forwards_, backwards_;  // [unit class][chunk of the stage x micro-batches]
   std::vector<std::vector<int32_t>> first_of_action_;      // [unit class][position in the stage's schedule]
   std::vector<TaskSet> compute_done_;                      // [unit class]: end of its last action
-  std::vector<TaskSet> sync_done_;                         // [unit class]: gradient tasks the optimizer waits for
-  std::map<int, std::vector<Bucket>> gradient_buckets_;    // by stage, in order of readiness
-  std::map<int, std::vector<Bucket>> weight_buckets_;      // by stage, in order of need
+  std::vector<TaskSet> sync_done_;  // [unit class]: gradient tasks the optimizer waits for
+  std::map<int, std::vector<Bucket>> gradient_buckets_;  // by stage, in order of readiness
+  std::map<int, std::vector<Bucket>> weight_buckets_;    // by stage, in order of need
   std::map<std::vector<int32_t>, int32_t> unit_sets_;
   std::map<const FoldedFlow*, int> routes_;
   std::map<std::tuple<FlowKind, int, int>, const FoldedFlow*> flow_index_;  // by kind, first unit, stage b

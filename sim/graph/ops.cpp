@@ -14,8 +14,8 @@ struct Dims {
   double tokens, norm_tokens;  // norms and residuals see tokens / tp under sequence parallelism
   double hidden, ffn, q, kv;   // per rank: ffn / tp, heads x head_dim / tp, kv_heads x head_dim / tp
   double batch_heads, sequence, head_dim;
-  double vocab;                // per rank
-  double width;                // bytes of an activation element
+  double vocab;  // per rank
+  double width;  // bytes of an activation element
 };
 
 Dims dims_of(const Scenario& s) {
@@ -35,8 +35,8 @@ Dims dims_of(const Scenario& s) {
           .width = bytes_of(s.precision.params)};
 }
 
-// Bytes per element that passes move, for 16-bit tensors (dropout masks take one byte): read and written operands
-// counted one by one, as Megatron of 2021 runs them. Scaled by width / 2 for wider activations.
+// Bytes per element that passes move, for 16-bit tensors (dropout masks take one byte): read and written
+// operands counted one by one, as Megatron of 2021 runs them. Scaled by width / 2 for wider activations.
 constexpr double kNormForward = 4, kNormBackward = 10;
 constexpr double kResidual = 6, kResidualDropout = 7;
 constexpr double kGradientAdd = 6;
@@ -94,11 +94,13 @@ class ChunkOps {
   double activation_bytes() const { return d_.tokens * d_.hidden * d_.width; }
 
   void matmul(const char* name, double m, double n, double k, double parameters) {
-    push(pricer_.gemm(name, {m, n, k}, GemmRole::forward, compute())).parameters = recomputing_ ? 0 : parameters;
+    push(pricer_.gemm(name, {m, n, k}, GemmRole::forward, compute())).parameters =
+        recomputing_ ? 0 : parameters;
   }
   // Column-parallel entry and row-parallel exit of a TP region (Shoeybi 2019; Korthikanti 2022 for AG/RS).
   void enter_region(const char* what) {
-    if (s_.layout.sequence_parallel) push(pricer_.tp_collective(what, CollectiveOp::all_gather, activation_bytes(), s_.precision.params));
+    if (s_.layout.sequence_parallel)
+      push(pricer_.tp_collective(what, CollectiveOp::all_gather, activation_bytes(), s_.precision.params));
   }
   void leave_region(const char* what) {
     if (s_.layout.tp == 1) return;
@@ -112,10 +114,12 @@ class ChunkOps {
       return;
     }
     const double scores = d_.batch_heads * d_.sequence * d_.sequence;
-    push(pricer_.gemm("scores gemm", {d_.sequence, d_.sequence, d_.head_dim, d_.batch_heads}, GemmRole::forward, wide()));
+    push(pricer_.gemm("scores gemm", {d_.sequence, d_.sequence, d_.head_dim, d_.batch_heads},
+                      GemmRole::forward, wide()));
     memory("softmax", kSoftmax, scores);
     if (m_.dropout) memory("attention dropout", kScoreDropout, scores);
-    push(pricer_.gemm("context gemm", {d_.sequence, d_.head_dim, d_.sequence, d_.batch_heads}, GemmRole::forward, wide()));
+    push(pricer_.gemm("context gemm", {d_.sequence, d_.head_dim, d_.sequence, d_.batch_heads},
+                      GemmRole::forward, wide()));
   }
 
   void core_backward() {
@@ -150,25 +154,28 @@ class ChunkOps {
     memory("norm", kNormForward, n);
     enter_region(what);
     matmul("fc1 gemm", d_.tokens, fc1_width(), d_.hidden, d_.hidden * fc1_width());
-    memory(m_.mlp == Mlp::swiglu ? "swiglu" : "gelu", m_.mlp == Mlp::swiglu ? kGated : kGelu, d_.tokens * d_.ffn);
+    memory(m_.mlp == Mlp::swiglu ? "swiglu" : "gelu", m_.mlp == Mlp::swiglu ? kGated : kGelu,
+           d_.tokens * d_.ffn);
     matmul("fc2 gemm", d_.tokens, d_.hidden, d_.ffn, d_.hidden * d_.ffn);
     leave_region(what);
     memory("dropout add", residual_bytes(), n);
   }
 
-  // Y = X W, W[k, n]: dX = dY W^T, dW = X^T dY. Under sequence parallelism X was kept as a shard and is gathered
-  // again; the reduction of dX may run beside dW (overlap.tp).
+  // Y = X W, W[k, n]: dX = dY W^T, dW = X^T dY. Under sequence parallelism X was kept as a shard and is
+  // gathered again; the reduction of dX may run beside dW (overlap.tp).
   void linear_backward(const std::string& name, double n, double k, bool reduce_input, const char* what) {
     const bool sp = s_.layout.sequence_parallel;
     if (reduce_input && sp) {
-      auto& gather = push(pricer_.tp_collective(what, CollectiveOp::all_gather, activation_bytes(), s_.precision.params));
+      auto& gather = push(
+          pricer_.tp_collective(what, CollectiveOp::all_gather, activation_bytes(), s_.precision.params));
       gather.weight_gradient = true;
     }
     auto& dgrad = push(pricer_.gemm(name + " dgrad", {d_.tokens, k, n}, GemmRole::input_gradient, compute()));
     dgrad.beside_previous = reduce_input && sp && s_.overlap.tp;
     const size_t before = ops_.size();
     if (reduce_input) leave_region(what);
-    auto& wgrad = push(pricer_.gemm(name + " wgrad", {k, n, d_.tokens}, GemmRole::weight_gradient, compute()));
+    auto& wgrad =
+        push(pricer_.gemm(name + " wgrad", {k, n, d_.tokens}, GemmRole::weight_gradient, compute()));
     wgrad.beside_previous = s_.overlap.tp && ops_.size() - 1 > before;
     wgrad.weight_gradient = true;
     accumulate(n * k);
@@ -206,28 +213,34 @@ class ChunkOps {
   void embedding_forward() {
     const double n = d_.tokens * d_.hidden;
     auto& lookup = push(pricer_.memory("embedding lookup", 2 * d_.width * n));
-    lookup.parameters = embedding_weights() + (m_.position == PositionEmbedding::learned ? double(m_.sequence) * m_.hidden : 0);
+    lookup.parameters = embedding_weights() +
+                        (m_.position == PositionEmbedding::learned ? double(m_.sequence) * m_.hidden : 0);
     leave_region("embedding forward");
-    if (m_.position == PositionEmbedding::learned) memory("position add", kResidual, d_.norm_tokens * d_.hidden);
+    if (m_.position == PositionEmbedding::learned)
+      memory("position add", kResidual, d_.norm_tokens * d_.hidden);
     if (m_.dropout) memory("embedding dropout", kScoreDropout, d_.norm_tokens * d_.hidden);
   }
   void embedding_backward() {
     if (m_.dropout) memory("embedding dropout backward", kScoreDropout, d_.norm_tokens * d_.hidden);
     enter_region("embedding backward");
     push(pricer_.memory("embedding scatter", 2 * d_.width * d_.tokens * d_.hidden)).weight_gradient = true;
-    accumulate(embedding_weights() + (m_.position == PositionEmbedding::learned ? double(m_.sequence) * m_.hidden : 0));
+    accumulate(embedding_weights() +
+               (m_.position == PositionEmbedding::learned ? double(m_.sequence) * m_.hidden : 0));
   }
 
-  // Vocabulary-parallel cross entropy: all-reduces of the maximum, of the target's logit and of the sum, fp32 a token.
+  // Vocabulary-parallel cross entropy: all-reduces of the maximum, of the target's logit and of the sum, fp32
+  // a token.
   void loss_collectives() {
     if (s_.layout.tp == 1) return;
-    for (int i = 0; i < 3; ++i) push(pricer_.tp_collective("loss", CollectiveOp::all_reduce, d_.tokens * 4, DType::fp32));
+    for (int i = 0; i < 3; ++i)
+      push(pricer_.tp_collective("loss", CollectiveOp::all_reduce, d_.tokens * 4, DType::fp32));
   }
   double loss_bytes() const { return s_.stack.loss_bytes_per_logit.value * d_.tokens * d_.vocab / 2; }
   void head_forward() {
     memory("final norm", kNormForward, d_.norm_tokens * d_.hidden);
     enter_region("head forward");
-    push(pricer_.gemm("head gemm", {d_.tokens, d_.vocab, d_.hidden}, GemmRole::forward, wide())).parameters = embedding_weights();
+    push(pricer_.gemm("head gemm", {d_.tokens, d_.vocab, d_.hidden}, GemmRole::forward, wide())).parameters =
+        embedding_weights();
     push(pricer_.memory("loss", loss_bytes()));
     loss_collectives();
   }
@@ -235,14 +248,16 @@ class ChunkOps {
     push(pricer_.memory("loss backward", loss_bytes()));
     const bool sp = s_.layout.sequence_parallel;
     if (sp) {
-      auto& gather = push(pricer_.tp_collective("head backward", CollectiveOp::all_gather, activation_bytes(), s_.precision.params));
+      auto& gather = push(pricer_.tp_collective("head backward", CollectiveOp::all_gather, activation_bytes(),
+                                                s_.precision.params));
       gather.weight_gradient = true;
     }
-    push(pricer_.gemm("head gemm dgrad", {d_.tokens, d_.hidden, d_.vocab}, GemmRole::input_gradient, wide())).beside_previous =
-        sp && s_.overlap.tp;
+    push(pricer_.gemm("head gemm dgrad", {d_.tokens, d_.hidden, d_.vocab}, GemmRole::input_gradient, wide()))
+        .beside_previous = sp && s_.overlap.tp;
     const size_t before = ops_.size();
     leave_region("head backward");
-    auto& wgrad = push(pricer_.gemm("head gemm wgrad", {d_.hidden, d_.vocab, d_.tokens}, GemmRole::weight_gradient, wide()));
+    auto& wgrad = push(
+        pricer_.gemm("head gemm wgrad", {d_.hidden, d_.vocab, d_.tokens}, GemmRole::weight_gradient, wide()));
     wgrad.beside_previous = s_.overlap.tp && ops_.size() - 1 > before;
     wgrad.weight_gradient = true;
     accumulate(embedding_weights());
@@ -271,7 +286,8 @@ OpSpec OpPricer::gemm(std::string name, GemmShape shape, GemmRole role, DType dt
   const auto key = std::make_tuple(shape.m, shape.n, shape.k, shape.batch, int(role), int(dtype));
   auto found = gemms_.find(key);
   if (found == gemms_.end())
-    found = gemms_.emplace(key, rehearse::gemm(*scenario_.profile, scenario_.stack, dtype, shape, role)).first;
+    found =
+        gemms_.emplace(key, rehearse::gemm(*scenario_.profile, scenario_.stack, dtype, shape, role)).first;
   OpSpec spec;
   spec.op.name = std::move(name);
   spec.op.kind = OpKind::gemm;
@@ -285,14 +301,16 @@ OpSpec OpPricer::gemm(std::string name, GemmShape shape, GemmRole role, DType dt
 OpSpec OpPricer::attention(std::string name, bool backward) {
   const auto& s = scenario_;
   const double tp = s.layout.tp;
-  const AttentionShape shape{double(s.batch.micro),  double(s.batch.sequence),  s.model.heads / tp,
-                             std::max(1.0, s.model.kv_heads / tp), double(s.model.head_dim), true};
+  const AttentionShape shape{double(s.batch.micro),    double(s.batch.sequence),
+                             s.model.heads / tp,       std::max(1.0, s.model.kv_heads / tp),
+                             double(s.model.head_dim), true};
   const auto time = rehearse::attention(*s.profile, s.stack, shape, backward);
   OpSpec spec;
   spec.op.name = std::move(name);
   spec.op.kind = OpKind::attention;
   spec.op.duration = time.time.value * straggler_;
-  spec.op.flops = (backward ? 2.5 : 1) * 2 * shape.batch * shape.sequence * shape.sequence * shape.heads * shape.head_dim;
+  spec.op.flops =
+      (backward ? 2.5 : 1) * 2 * shape.batch * shape.sequence * shape.sequence * shape.heads * shape.head_dim;
   spec.op.outside = time.outside;
   return spec;
 }
@@ -324,24 +342,31 @@ OpSpec OpPricer::tp_collective(const std::string& what, CollectiveOp op, double 
   spec.op.kind = OpKind::collective;
   spec.op.part = Part::exposed_tp;
   spec.op.stream = Stream::tp;
-  spec.op.traffic = traffic_id({Axis::tp, what, op, n, bytes, bytes_sent_per_rank(op, n, bytes), false, dtype});
+  spec.op.traffic =
+      traffic_id({Axis::tp, what, op, n, bytes, bytes_sent_per_rank(op, n, bytes), false, dtype});
   spec.wire = tp_on_wire();
   if (spec.wire) {
     const int nics = std::min(tp_shape_.per_node, scenario_.cluster.nics_per_node);
-    spec.wire_cost = across_nodes(*scenario_.profile, scenario_.stack, op, tp_shape_, Bytes(bytes), scenario_.cluster.nvlink,
+    spec.wire_cost = across_nodes(*scenario_.profile, scenario_.stack, op, tp_shape_, Bytes(bytes),
+                                  scenario_.cluster.nvlink,
                                   scenario_.cluster.nic * nics * scenario_.stack.network_efficiency.value,
                                   scenario_.cluster.nic_latency);
   } else {
-    const auto time = in_node_collective(*scenario_.profile, scenario_.stack, op, n, Bytes(bytes), scenario_.cluster.nvlink);
+    const auto time = in_node_collective(*scenario_.profile, scenario_.stack, op, n, Bytes(bytes),
+                                         scenario_.cluster.nvlink);
     spec.op.duration = time.time.value;
     spec.op.outside = time.outside;
   }
   return spec;
 }
 
-std::vector<OpSpec> forward_ops(OpPricer& pricer, const ChunkPlan& chunk) { return ChunkOps(pricer, chunk).forward(); }
+std::vector<OpSpec> forward_ops(OpPricer& pricer, const ChunkPlan& chunk) {
+  return ChunkOps(pricer, chunk).forward();
+}
 
-std::vector<OpSpec> backward_ops(OpPricer& pricer, const ChunkPlan& chunk) { return ChunkOps(pricer, chunk).backward(); }
+std::vector<OpSpec> backward_ops(OpPricer& pricer, const ChunkPlan& chunk) {
+  return ChunkOps(pricer, chunk).backward();
+}
 
 std::vector<OpSpec> split_backward(const std::vector<OpSpec>& backward, bool weight) {
   std::vector<OpSpec> part;

@@ -1,4 +1,5 @@
-// The kernels and collectives of a chunk's forward and backward, in order of execution, priced from the profile.
+// The kernels and collectives of a chunk's forward and backward, in order of execution, priced from the
+// profile.
 #pragma once
 #include <map>
 #include <tuple>
@@ -17,7 +18,8 @@ struct OpSpec {
   bool wire = false;             // a TP collective that crosses nodes: a flow, not a calibrated duration
   WireCollective wire_cost;
   bool weight_gradient = false;  // belongs to W where the schedule splits the backward
-  double parameters = 0;         // elements whose gradient is complete after it (backward), or that it reads (forward)
+  double parameters =
+      0;  // elements whose gradient is complete after it (backward), or that it reads (forward)
 };
 
 // Prices ops for one scenario; remembers GEMM and attention times by shape.

@@ -7,8 +7,8 @@ namespace rehearse {
 
 namespace {
 
-// End of a compute kernel that starts at `start` and needs `work` alone, while a collective of the row runs until
-// `busy_until`: the overlapped stretch goes at 1 / (1 + slowdown).
+// End of a compute kernel that starts at `start` and needs `work` alone, while a collective of the row runs
+// until `busy_until`: the overlapped stretch goes at 1 / (1 + slowdown).
 double end_beside(double start, double work, double busy_until, double slowdown) {
   const double overlap = std::max(0.0, busy_until - start);
   const double done = overlap / (1 + slowdown);
@@ -17,9 +17,9 @@ double end_beside(double start, double work, double busy_until, double slowdown)
 
 struct Placer {
   const Stack& stack;
-  double slow = 1;  // factor on compute kernels: 1, or 1 + overlap_slowdown
-  double ready = 0;            // when an op without `beside` may start
-  double previous_ready = 0;   // when the one before it could
+  double slow = 1;            // factor on compute kernels: 1, or 1 + overlap_slowdown
+  double ready = 0;           // when an op without `beside` may start
+  double previous_ready = 0;  // when the one before it could
   double ends = 0;
   double tp_busy = 0, compute_busy = 0;
   int issued = 0;
@@ -32,8 +32,9 @@ struct Placer {
     const bool on_compute = op.stream == Stream::compute;
     double& busy = on_compute ? compute_busy : tp_busy;
     start = std::max(start, busy);
-    const double end = on_compute ? end_beside(start, op.duration * slow, tp_busy, stack.overlap_slowdown.value)
-                                  : start + op.duration;
+    const double end = on_compute
+                           ? end_beside(start, op.duration * slow, tp_busy, stack.overlap_slowdown.value)
+                           : start + op.duration;
     op.start = start;
     op.duration = end - start;
     busy = end;
@@ -48,8 +49,8 @@ double place_all(std::vector<Op>& ops, const std::vector<OpSpec>& specs, const S
   return placer.ends;
 }
 
-// Books [0, duration] of the compute stream: kernels to their part (what a kernel took beyond its time alone to the
-// collective beside it), idle under a collective to its axis, the rest is waiting for the host.
+// Books [0, duration] of the compute stream: kernels to their part (what a kernel took beyond its time alone
+// to the collective beside it), idle under a collective to its axis, the rest is waiting for the host.
 void book(Program& program, const std::vector<OpSpec>& specs) {
   double at = 0;
   std::vector<std::pair<double, double>> collectives;
@@ -123,8 +124,10 @@ std::vector<Piece> cut_pieces(const std::string& name, const std::vector<OpSpec>
       pieces.push_back(std::move(piece));
       continue;
     }
-    if (cuts.before && cuts.bucket_parameters > 0 && filled >= cuts.bucket_parameters && spec.parameters > 0) flush(), filled = 0;
-    if (row.empty()) row_beside = spec.beside_previous && !pieces.empty();
+    if (cuts.before && cuts.bucket_parameters > 0 && filled >= cuts.bucket_parameters && spec.parameters > 0)
+      flush(), filled = 0;
+    if (row.empty())
+      row_beside = spec.beside_previous && !pieces.empty();
     else if (!pieces.empty() && row_beside && !spec.beside_previous) {
       // What follows a stretch that ran beside a wire collective waits for both.
       flush();

@@ -35,8 +35,9 @@ bool flag_of(const DocNode& map, std::string_view key, bool fallback = false) {
 }
 bool holds(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
-// Software generation of a family of results; the profile's default where it is not listed. From 2022 on Megatron-LM
-// reduces input gradients beside the weight-gradient GEMM unless told otherwise, whatever a row says of overlap.
+// Software generation of a family of results; the profile's default where it is not listed. From 2022 on
+// Megatron-LM reduces input gradients beside the weight-gradient GEMM unless told otherwise, whatever a row
+// says of overlap.
 struct FamilyStack {
   std::string_view family, stack;
   bool async_tp;
@@ -83,7 +84,8 @@ ModelSpec read_row_model(const DocNode& row, const DocNode& layout) {
   const DocNode* node = row.find("model");
   if (!node) throw Skip{"no model"};
   for (const char* key : {"experts", "moe", "topk", "parallel_block", "sliding_window"})
-    if (const DocNode* odd = node->find(key); odd && odd->text != "false" && odd->text != "0" && odd->kind != NodeKind::null)
+    if (const DocNode* odd = node->find(key);
+        odd && odd->text != "false" && odd->text != "0" && odd->kind != NodeKind::null)
       throw Skip{std::string("model with ") + key};
   ModelSpec model;
   model.name = text_of(*node, "name");
@@ -104,11 +106,13 @@ ModelSpec read_row_model(const DocNode& row, const DocNode& layout) {
   model.tied_embeddings = mlp != "swiglu";
   model.dropout = mlp != "swiglu";
   const std::string attention = text_of(layout, "attention");
-  model.attention = holds(attention, "flash") && !holds(attention, "no flash") ? Attention::fused : Attention::unfused;
+  model.attention =
+      holds(attention, "flash") && !holds(attention, "no flash") ? Attention::fused : Attention::unfused;
   return model;
 }
 
-// "6 per stage", "7 per stage, last stage 1", "first and last stage one layer fewer", "72 slots ... embeddings".
+// "6 per stage", "7 per stage, last stage 1", "first and last stage one layer fewer", "72 slots ...
+// embeddings".
 std::vector<int> read_stage_layers(const std::string& text, int layers, int pp, int chunks) {
   const int parts = pp * chunks;
   if (pp == 1) return {};
@@ -129,7 +133,8 @@ std::vector<int> read_stage_layers(const std::string& text, int layers, int pp, 
 
 Recompute read_recompute(const std::string& text) {
   if (holds(text, "unknown") && !holds(text, "presumed")) throw Skip{"recompute unknown"};
-  if (holds(text, "op-level") || holds(text, "every second")) throw Skip{"selective recompute of another kind"};
+  if (holds(text, "op-level") || holds(text, "every second"))
+    throw Skip{"selective recompute of another kind"};
   if (holds(text, "selective")) return {RecomputeKind::selective, -1};
   if (text.starts_with("full")) return {RecomputeKind::full, -1};
   if (text.starts_with("none")) return {RecomputeKind::none, -1};
@@ -146,8 +151,10 @@ std::string read_schedule(const std::string& text, int pp, int chunks) {
 
 void read_layout(const DocNode& row, const DocNode& node, Scenario& s) {
   auto& l = s.layout;
-  l.tp = int(number_of(node, "tp", 1)), l.pp = int(number_of(node, "pp", 1)), l.dp = int(number_of(node, "dp", 1));
-  l.cp = int(number_of(node, "cp", 1)), l.ep = int(number_of(node, "ep", 1)), l.chunks = int(number_of(node, "vpp", 1));
+  l.tp = int(number_of(node, "tp", 1)), l.pp = int(number_of(node, "pp", 1)),
+  l.dp = int(number_of(node, "dp", 1));
+  l.cp = int(number_of(node, "cp", 1)), l.ep = int(number_of(node, "ep", 1)),
+  l.chunks = int(number_of(node, "vpp", 1));
   if (l.cp > 1) throw Skip{"context parallelism"};
   if (l.ep > 1) throw Skip{"expert parallelism"};
   const std::string zero = text_of(node, "zero", "0");
@@ -171,7 +178,8 @@ void read_layout(const DocNode& row, const DocNode& node, Scenario& s) {
   if (const DocNode* overlap = node.find("overlap"); overlap && overlap->kind == NodeKind::map)
     s.overlap = {flag_of(*overlap, "grad_reduce"), flag_of(*overlap, "param_gather") && l.zero > 0,
                  flag_of(*overlap, "tp_comm") && l.tp > 1, flag_of(*overlap, "p2p") && l.pp > 1};
-  if (const int gpus = int(number_of(row, "gpus")); gpus != l.tp * l.pp * l.dp) throw Skip{"layout does not multiply out"};
+  if (const int gpus = int(number_of(row, "gpus")); gpus != l.tp * l.pp * l.dp)
+    throw Skip{"layout does not multiply out"};
 }
 
 class Reader {
@@ -180,7 +188,8 @@ class Reader {
 
   Scenario scenario(const DocNode& row, const std::string& id, const std::string& family) {
     const std::string gpu = text_of(row, "gpu");
-    const auto machine = std::find_if(std::begin(kMachines), std::end(kMachines), [&](const Machine& m) { return m.gpu == gpu; });
+    const auto machine = std::find_if(std::begin(kMachines), std::end(kMachines),
+                                      [&](const Machine& m) { return m.gpu == gpu; });
     if (machine == std::end(kMachines)) throw Skip{"no profile for " + gpu};
     const DocNode* layout = row.find("layout");
     if (!layout) throw Skip{"no layout"};
@@ -191,7 +200,8 @@ class Reader {
     s.cluster = topology(std::string(machine->topology));
     read_network(text_of(row, "network"), s.cluster);
     read_layout(row, *layout, s);
-    const int per_node = int(number_of(row, "gpus_per_node", s.cluster.gpus_per_node)), gpus = int(number_of(row, "gpus"));
+    const int per_node = int(number_of(row, "gpus_per_node", s.cluster.gpus_per_node)),
+              gpus = int(number_of(row, "gpus"));
     s.cluster.gpus_per_node = std::min(per_node, gpus);
     s.cluster.nics_per_node = std::min(s.cluster.nics_per_node, s.cluster.gpus_per_node);
     s.cluster.nodes = gpus / s.cluster.gpus_per_node;
@@ -240,7 +250,8 @@ std::string sweep_of(const DocNode& row) {
   const DocNode* layout = row.find("layout");
   if (!model || !layout) return {};
   std::string key = text_of(row, "group");
-  for (const char* part : {"name", "layers", "hidden", "heads", "seq", "vocab"}) key += '|' + text_of(*model, part);
+  for (const char* part : {"name", "layers", "hidden", "heads", "seq", "vocab"})
+    key += '|' + text_of(*model, part);
   return key + '|' + text_of(row, "gpus") + '|' + text_of(*layout, "gbs");
 }
 
@@ -250,13 +261,19 @@ std::vector<TruthRow> load_truth(const std::string& path, const DataRoots& roots
   const DocNode document = parse_yaml_file(path);
   const DocNode* rows = document.find("rows");
   if (!rows || rows->kind != NodeKind::list)
-    throw InputErrors({place_of(document.mark), "rows", "E-TRUTH-ROWS", "a truth file has a list 'rows'", ""});
+    throw InputErrors(
+        {place_of(document.mark), "rows", "E-TRUTH-ROWS", "a truth file has a list 'rows'", ""});
   Reader reader(roots);
   std::vector<TruthRow> result;
   for (const DocNode& node : rows->items) {
-    TruthRow row{.id = text_of(node, "id"), .family = text_of(node, "family"), .kind = text_of(node, "kind"),
-                 .tier = text_of(node, "tier"), .sweep = sweep_of(node), .measured_s = number_of(node, "target_iteration_s"),
-                 .scenario = {}, .skipped = {}};
+    TruthRow row{.id = text_of(node, "id"),
+                 .family = text_of(node, "family"),
+                 .kind = text_of(node, "kind"),
+                 .tier = text_of(node, "tier"),
+                 .sweep = sweep_of(node),
+                 .measured_s = number_of(node, "target_iteration_s"),
+                 .scenario = {},
+                 .skipped = {}};
     try {
       if (row.kind == "iteration" && row.measured_s <= 0) throw Skip{"no measured step time"};
       row.scenario = reader.scenario(node, row.id, row.family);

@@ -1,5 +1,5 @@
-// Files of measured training steps with their configurations (`rehearse score`): each row becomes a scenario, or the
-// reason why it cannot. A row has id, family, group, kind, tier, gpu, gpus, network, model, layout and
+// Files of measured training steps with their configurations (`rehearse score`): each row becomes a scenario,
+// or the reason why it cannot. A row has id, family, group, kind, tier, gpu, gpus, network, model, layout and
 // target_iteration_s; keys that do not bear on the step time are passed over, since the file is not ours.
 #pragma once
 #include <optional>
@@ -13,10 +13,10 @@ namespace rehearse {
 
 struct TruthRow {
   std::string id, family, kind, tier;
-  std::string sweep;                 // rows with the same text are layouts of one question; see score.hpp
-  double measured_s = 0;             // 0: not a step time
+  std::string sweep;      // rows with the same text are layouts of one question; see score.hpp
+  double measured_s = 0;  // 0: not a step time
   std::optional<Scenario> scenario;
-  std::string skipped;               // why there is no scenario; empty where there is one
+  std::string skipped;  // why there is no scenario; empty where there is one
 };
 
 // Throws InputErrors where the file is not a list of rows.

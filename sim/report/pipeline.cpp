@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <tuple>
+#include <utility>
 
 #include "sim/report/report.hpp"
 #include "sim/schedule/dependencies.hpp"
@@ -58,22 +59,44 @@ static std::vector<int> peak_live_of(const TaskGraph& graph, const std::vector<R
   return peaks;
 }
 
+// Seconds x ranks in which the units worked on actions: their runs, and the tensor-parallel collectives on
+// the wire that stand between the runs of one action (inside a node these are part of the run). What runs
+// side by side counts once.
+static double busy_rank_seconds(const TaskGraph& graph, const Timeline& timeline) {
+  std::vector<std::vector<std::pair<double, double>>> spans(graph.units.size());
+  for (size_t t = 0; t < graph.tasks.size(); ++t) {
+    const Task& task = graph.tasks[t];
+    if (!task.pipeline && !(task.stream == Stream::tp && task.chunk.valid())) continue;
+    for (int32_t unit : graph.unit_sets[size_t(task.units)])
+      spans[size_t(unit)].emplace_back(timeline.start[t], timeline.end[t]);
+  }
+  double total = 0;
+  for (size_t u = 0; u < spans.size(); ++u) {
+    std::sort(spans[u].begin(), spans[u].end());
+    double busy = 0, until = 0;
+    for (auto [start, end] : spans[u]) {
+      busy += std::max(0.0, end - std::max(start, until));
+      until = std::max(until, end);
+    }
+    total += busy * graph.units[u].stands_for * graph.units[u].ranks_each;
+  }
+  return total;
+}
+
 PipelineFigures pipeline_figures(const TaskGraph& graph, const Timeline& timeline, const Schedule& schedule) {
   PipelineFigures figures;
   const std::vector<Run> runs = pipeline_runs(graph, timeline);
   figures.peak_live = peak_live_of(graph, runs, schedule.shape);
   if (runs.empty()) return figures;
 
-  double first = runs.front().start, last = runs.front().end, busy = 0, ranks = 0;
+  double first = runs.front().start, last = runs.front().end, ranks = 0;
   for (const Run& r : runs) {
-    const UnitInfo& unit = graph.units[size_t(r.unit)];
     first = std::min(first, r.start);
     last = std::max(last, r.end);
-    busy += (r.end - r.start) * unit.stands_for * unit.ranks_each;
   }
   for (const UnitInfo& unit : graph.units) ranks += double(unit.stands_for) * unit.ranks_each;
   figures.makespan_s = last - first;
-  figures.ideal_s = busy / ranks;
+  figures.ideal_s = busy_rank_seconds(graph, timeline) / ranks;
   const double idle = figures.makespan_s - figures.ideal_s;
   if (figures.makespan_s > 0) figures.bubble_fraction = idle / figures.makespan_s;
   if (figures.ideal_s > 0) figures.idle_over_ideal = idle / figures.ideal_s;

@@ -64,7 +64,8 @@ void score_sweeps(FamilyScore& family, const std::vector<const ScoredRow*>& rows
 }
 
 FamilyScore score_family(const std::string& name, const std::vector<const ScoredRow*>& rows, int skipped) {
-  FamilyScore family{.family = name, .rows = int(rows.size()), .skipped = skipped, .spearman = {}, .regret = {}};
+  FamilyScore family{
+      .family = name, .rows = int(rows.size()), .skipped = skipped, .spearman = {}, .regret = {}};
   if (rows.empty()) return family;
   std::vector<double> errors, absolute;
   for (const auto* row : rows) errors.push_back(row->error()), absolute.push_back(std::abs(row->error()));
@@ -101,8 +102,10 @@ Score score_rows(std::vector<ScoredRow> rows, int tier_c, int other_kind) {
   std::map<std::string, std::pair<std::vector<const ScoredRow*>, int>> families;
   for (const auto& row : score.rows) {
     auto& [scored, skipped] = families[row.family];
-    if (row.skipped.empty()) scored.push_back(&row);
-    else ++skipped;
+    if (row.skipped.empty())
+      scored.push_back(&row);
+    else
+      ++skipped;
   }
   std::vector<double> mapes;
   for (const auto& [name, members] : families) {
@@ -117,8 +120,14 @@ std::string to_json(const Score& score) {
   nlohmann::ordered_json json;
   json["families"] = nlohmann::ordered_json::array();
   for (const auto& f : score.families)
-    json["families"].push_back({{"family", f.family}, {"rows", f.rows}, {"skipped", f.skipped}, {"mape", f.mape}, {"bias", f.bias},
-                                {"median", f.median}, {"p90", f.p90}, {"spearman", optional_number(f.spearman)},
+    json["families"].push_back({{"family", f.family},
+                                {"rows", f.rows},
+                                {"skipped", f.skipped},
+                                {"mape", f.mape},
+                                {"bias", f.bias},
+                                {"median", f.median},
+                                {"p90", f.p90},
+                                {"spearman", optional_number(f.spearman)},
                                 {"regret", optional_number(f.regret)}});
   json["mean_of_families"] = score.mean_of_families;
   json["not_scored"] = {{"tier_c", score.tier_c}, {"other_kind", score.other_kind}};
@@ -126,9 +135,15 @@ std::string to_json(const Score& score) {
   for (const auto& r : score.rows) {
     nlohmann::ordered_json row{{"id", r.id}, {"family", r.family}};
     if (r.skipped.empty()) {
-      row.update({{"predicted_s", r.predicted_s}, {"measured_s", r.measured_s}, {"error", r.error()}, {"fits", r.fits}});
+      row.update({{"predicted_s", r.predicted_s},
+                  {"measured_s", r.measured_s},
+                  {"error", r.error()},
+                  {"fits", r.fits}});
     } else {
-      row.update({{"predicted_s", nullptr}, {"measured_s", r.measured_s}, {"error", nullptr}, {"skipped", r.skipped}});
+      row.update({{"predicted_s", nullptr},
+                  {"measured_s", r.measured_s},
+                  {"error", nullptr},
+                  {"skipped", r.skipped}});
     }
     json["rows"].push_back(std::move(row));
   }
@@ -136,8 +151,8 @@ std::string to_json(const Score& score) {
 }
 
 std::string to_table(const Score& score) {
-  std::string text = fmt::format("{:<20} {:>5} {:>8} {:>7} {:>7} {:>7} {:>7} {:>9} {:>7}\n", "family", "rows", "skipped", "mape",
-                                 "bias", "median", "p90", "spearman", "regret");
+  std::string text = fmt::format("{:<20} {:>5} {:>8} {:>7} {:>7} {:>7} {:>7} {:>9} {:>7}\n", "family", "rows",
+                                 "skipped", "mape", "bias", "median", "p90", "spearman", "regret");
   auto to = std::back_inserter(text);
   const auto shown = [](const std::optional<double>& v, bool percent) {
     return !v ? std::string("-") : percent ? fmt::format("{:.1f}%", *v * 100) : fmt::format("{:.3f}", *v);
@@ -147,11 +162,12 @@ std::string to_table(const Score& score) {
       fmt::format_to(to, "{:<20} {:>5} {:>8}\n", f.family, f.rows, f.skipped);
       continue;
     }
-    fmt::format_to(to, "{:<20} {:>5} {:>8} {:>6.1f}% {:>+6.1f}% {:>6.1f}% {:>6.1f}% {:>9} {:>7}\n", f.family, f.rows, f.skipped,
-                   f.mape * 100, f.bias * 100, f.median * 100, f.p90 * 100, shown(f.spearman, false), shown(f.regret, true));
+    fmt::format_to(to, "{:<20} {:>5} {:>8} {:>6.1f}% {:>+6.1f}% {:>6.1f}% {:>6.1f}% {:>9} {:>7}\n", f.family,
+                   f.rows, f.skipped, f.mape * 100, f.bias * 100, f.median * 100, f.p90 * 100,
+                   shown(f.spearman, false), shown(f.regret, true));
   }
-  fmt::format_to(to, "mean of families {:.2f}%; not scored: {} of tier C, {} that are no step times\n", score.mean_of_families * 100,
-                 score.tier_c, score.other_kind);
+  fmt::format_to(to, "mean of families {:.2f}%; not scored: {} of tier C, {} that are no step times\n",
+                 score.mean_of_families * 100, score.tier_c, score.other_kind);
   std::map<std::string, int> reasons;
   for (const auto& row : score.rows)
     if (!row.skipped.empty()) ++reasons[row.skipped];

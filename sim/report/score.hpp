@@ -1,4 +1,5 @@
-// Predictions against measured step times, by family of rows. Fractions are 0..1; error = predicted / measured - 1.
+// Predictions against measured step times, by family of rows. Fractions are 0..1; error = predicted /
+// measured - 1.
 #pragma once
 #include <optional>
 #include <string>
@@ -8,10 +9,10 @@ namespace rehearse {
 
 struct ScoredRow {
   std::string id, family;
-  std::string sweep;       // rows with the same text are layouts of one question
+  std::string sweep;  // rows with the same text are layouts of one question
   double predicted_s = 0, measured_s = 0;
-  bool fits = true;        // by the memory model; not part of the error
-  std::string skipped;     // why there is no prediction; empty where there is one
+  bool fits = true;     // by the memory model; not part of the error
+  std::string skipped;  // why there is no prediction; empty where there is one
   double error() const { return predicted_s / measured_s - 1; }
 };
 

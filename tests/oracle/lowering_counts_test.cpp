@@ -1,6 +1,7 @@
-// What a lowered step communicates, counted task by task, against the textbook: Shoeybi et al. 2019 (4 all-reduces per
-// layer and micro-batch, 6 with full recompute), Korthikanti et al. 2022 (all-gathers and reduce-scatters of sequence
-// parallelism), ring all-reduce 2(N-1)/N x P, two transfers per boundary and micro-batch.
+// What a lowered step communicates, counted task by task, against the textbook: Shoeybi et al. 2019 (4
+// all-reduces per layer and micro-batch, 6 with full recompute), Korthikanti et al. 2022 (all-gathers and
+// reduce-scatters of sequence parallelism), ring all-reduce 2(N-1)/N x P, two transfers per boundary and
+// micro-batch.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -47,7 +48,8 @@ Scenario tp4_pp2_dp2() {
 }
 
 TaskGraph lowered(const Scenario& s, bool fold = true) {
-  return lower(s, build_schedule(s.schedule, {s.layout.pp, s.micro_batches(), s.layout.chunks}), {.fold = fold});
+  return lower(s, build_schedule(s.schedule, {s.layout.pp, s.micro_batches(), s.layout.chunks}),
+               {.fold = fold});
 }
 
 class Recomputed : public ::testing::TestWithParam<std::tuple<RecomputeKind, bool, bool>> {};
@@ -78,7 +80,8 @@ TEST_P(Recomputed, TensorCollectivesPerLayerAndMicroBatch) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Recomputed,
-                         ::testing::Combine(::testing::Values(RecomputeKind::none, RecomputeKind::selective, RecomputeKind::full),
+                         ::testing::Combine(::testing::Values(RecomputeKind::none, RecomputeKind::selective,
+                                                              RecomputeKind::full),
                                             ::testing::Bool(), ::testing::Bool()));
 
 TEST(Lowering, GradientBytesAreTheRingClosedForm) {

@@ -1,4 +1,6 @@
 // A folded run must give exactly the unfolded times, whatever the layout; what cannot be folded must not be.
+#include "sim/graph/fold.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -6,7 +8,6 @@
 #include <random>
 
 #include "sim/engine/engine.hpp"
-#include "sim/graph/fold.hpp"
 #include "sim/graph/lower.hpp"
 #include "tests/support/scenarios.hpp"
 
@@ -34,7 +35,8 @@ void draw_layout(std::mt19937& random, Scenario& s) {
   const int rest = l.tp * l.pp;
   do l.dp = pick(random, {1, 2, 3, 4, 6, 8, 16});
   while (rest * l.dp > 64 || (rest * l.dp > c.gpus_per_node && rest * l.dp % c.gpus_per_node != 0));
-  if (rest * l.dp < c.gpus_per_node) c.gpus_per_node = rest * l.dp, c.nics_per_node = pick(random, {1, c.gpus_per_node});
+  if (rest * l.dp < c.gpus_per_node)
+    c.gpus_per_node = rest * l.dp, c.nics_per_node = pick(random, {1, c.gpus_per_node});
   c.nodes = rest * l.dp / c.gpus_per_node;
   std::array<Axis, 3> order{Axis::tp, Axis::pp, Axis::dp};
   std::shuffle(order.begin(), order.end(), random);
@@ -53,12 +55,13 @@ Drawn draw(std::mt19937& random) {
   s.batch.micro = pick(random, {1, 2});
   s.batch.global = s.batch.micro * l.dp * l.pp * pick(random, {1, 2, 3});
   s.recompute.kind = pick(random, {RecomputeKind::none, RecomputeKind::selective, RecomputeKind::full});
-  s.overlap = {pick(random, {true, false}), l.zero > 0 && pick(random, {true, false}), pick(random, {true, false}),
-               pick(random, {true, false})};
+  s.overlap = {pick(random, {true, false}), l.zero > 0 && pick(random, {true, false}),
+               pick(random, {true, false}), pick(random, {true, false})};
   s.model.tied_embeddings = pick(random, {true, false});
   s.grad_bucket = Bytes(pick(random, {1e6, 4e6, 1e9}));
   const bool pp_in_node = l.pp > 1 && l.tp * l.pp <= s.cluster.gpus_per_node && l.order[2] == Axis::dp;
-  return {s, s.cluster.nics_per_node < s.cluster.gpus_per_node, s.overlap.grad_reduce && l.dp > 1, pp_in_node};
+  return {s, s.cluster.nics_per_node < s.cluster.gpus_per_node, s.overlap.grad_reduce && l.dp > 1,
+          pp_in_node};
 }
 
 double step(const Scenario& s, bool fold, Engine engine, TaskGraph& graph) {
@@ -104,7 +107,8 @@ TEST(Fold, ReplicasThatAllLieDifferentlyAreNotFolded) {
   s.cluster.gpus_per_node = 2, s.cluster.nics_per_node = 2, s.cluster.nodes = 3;
   const auto fold = make_fold(ParallelLayout(s.layout), Fabric(s.cluster), {.tied_embeddings = true});
   EXPECT_EQ(fold.units.size(), 6u);
-  EXPECT_THAT(fold.note, ::testing::HasSubstr("not folded: replicas of 3 ranks do not align with nodes of 2 GPUs"));
+  EXPECT_THAT(fold.note,
+              ::testing::HasSubstr("not folded: replicas of 3 ranks do not align with nodes of 2 GPUs"));
 }
 
 TEST(Fold, AlignedReplicasFoldToOne) {

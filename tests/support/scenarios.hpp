@@ -28,7 +28,8 @@ inline std::shared_ptr<const DeviceProfile> plain_profile() {
   stack.gemm_scale = c(1), stack.memory_efficiency = c(0.7), stack.kernel_floor_s = c(3e-6);
   stack.host_per_kernel_s = c(5e-6), stack.overlap_slowdown = c(0.2), stack.network_efficiency = c(0.85);
   stack.p2p_efficiency = c(0.8), stack.wgrad_scale = c(1.05), stack.grad_accumulate_bytes = c(12);
-  stack.loss_bytes_per_logit = c(20), stack.optimizer_bytes_per_param = c(50), stack.straggler_per_doubling = c(0);
+  stack.loss_bytes_per_logit = c(20), stack.optimizer_bytes_per_param = c(50),
+  stack.straggler_per_doubling = c(0);
   stack.blocking_launches = c(0);
   profile->stacks = {stack};
   profile->default_stack = "plain";
@@ -40,8 +41,15 @@ inline Scenario small_scenario() {
   s.name = "small";
   s.profile = plain_profile();
   s.stack = s.profile->stacks[0];
-  s.model = {.name = "tiny", .layers = 8, .hidden = 512, .heads = 8, .kv_heads = 8, .head_dim = 64, .ffn = 2048,
-             .vocab = 4096, .sequence = 256};
+  s.model = {.name = "tiny",
+             .layers = 8,
+             .hidden = 512,
+             .heads = 8,
+             .kv_heads = 8,
+             .head_dim = 64,
+             .ffn = 2048,
+             .vocab = 4096,
+             .sequence = 256};
   s.cluster.name = "two-nodes";
   s.cluster.nodes = 1;
   s.cluster.gpus_per_node = 8;
