@@ -9,3 +9,20 @@ set_tests_properties(house_layers house_layers_selftest house_setup PROPERTIES L
 
 add_test(NAME house_tidy COMMAND bash ${PROJECT_SOURCE_DIR}/tools/tidy ${CMAKE_BINARY_DIR})
 set_tests_properties(house_tidy PROPERTIES LABELS slow SKIP_RETURN_CODE 77 TIMEOUT 3600)
+
+add_test(NAME house_readme COMMAND ${Python3_EXECUTABLE} ${house_tests}/house_readme_test.py)
+add_test(NAME house_install COMMAND bash ${house_tests}/house_install_test.sh ${CMAKE_BINARY_DIR})
+add_test(NAME house_format COMMAND bash ${PROJECT_SOURCE_DIR}/tools/format --check)
+set_tests_properties(house_readme house_install house_format PROPERTIES LABELS unit)
+set_tests_properties(house_format PROPERTIES SKIP_RETURN_CODE 77)
+
+# Examples are tests: every scenario is read and run, every model stands in one of them.
+file(GLOB_RECURSE scenarios CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/scenarios ${PROJECT_SOURCE_DIR}/scenarios/*.yaml)
+list(FILTER scenarios EXCLUDE REGEX "^models/")
+foreach(scenario ${scenarios})
+  foreach(command check run)
+    add_test(NAME scenario_${command}:${scenario}
+      COMMAND bash ${house_tests}/house_scenario_test.sh $<TARGET_FILE:rehearse> ${command} ${PROJECT_SOURCE_DIR}/scenarios/${scenario})
+    set_tests_properties(scenario_${command}:${scenario} PROPERTIES LABELS scenario)
+  endforeach()
+endforeach()
