@@ -1,0 +1,70 @@
+// Every shipped topology and model loads, is named as its file is, and carries the figures of the data
+// sheets.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "sim/io/model.hpp"
+#include "sim/io/topology.hpp"
+
+namespace rehearse {
+namespace {
+
+using testing::AllOf;
+using testing::Field;
+
+std::vector<std::string> yaml_files(const std::string& folder) {
+  std::vector<std::string> found;
+  for (const auto& entry : std::filesystem::directory_iterator(REHEARSE_SOURCE_DIR "/" + folder))
+    if (entry.path().extension() == ".yaml") found.push_back(entry.path().string());
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+std::string stem(const std::string& path) { return std::filesystem::path(path).stem().string(); }
+
+TEST(ShippedTopologies, AllLoadAndAreNamedAsTheirFile) {
+  const auto files = yaml_files("topologies");
+  ASSERT_GE(files.size(), 3u);
+  for (const auto& file : files) {
+    const Cluster cluster = load_topology(file);
+    EXPECT_EQ(cluster.name, stem(file));
+    EXPECT_FALSE(cluster.gpu.empty()) << file;
+    EXPECT_GT(cluster.nvlink, cluster.nic) << file;
+    EXPECT_GT(cluster.nic_latency, cluster.nvlink_latency) << file;
+    EXPECT_EQ(cluster.nodes, 1) << file << ": a scenario says how many";
+  }
+}
+
+TEST(ShippedTopologies, CarryTheDataSheets) {
+  struct Sheet {
+    const char* name;
+    const char* gpu;
+    double nvlink, nic;  // B/s
+  };
+  const Sheet sheets[] = {{"dgx-a100-80g", "a100-sxm4-80gb", 12 * 25e9, 200e9 / 8},
+                          {"dgx-a100-40g", "a100-sxm4-40gb", 12 * 25e9, 200e9 / 8},
+                          {"dgx-h100", "h100-sxm5-80gb", 18 * 25e9, 400e9 / 8}};
+  for (const auto& sheet : sheets) {
+    const Cluster c = load_topology(std::string(REHEARSE_SOURCE_DIR "/topologies/") + sheet.name + ".yaml");
+    EXPECT_THAT(c, AllOf(Field(&Cluster::gpu, sheet.gpu), Field(&Cluster::gpus_per_node, 8),
+                         Field(&Cluster::nics_per_node, 8)))
+        << sheet.name;
+    EXPECT_DOUBLE_EQ(c.nvlink.value, sheet.nvlink) << sheet.name;
+    EXPECT_DOUBLE_EQ(c.nic.value, sheet.nic) << sheet.name;
+  }
+}
+
+TEST(ShippedModels, AllLoadAndAreNamedAsTheirFile) {
+  const auto files = yaml_files("scenarios/models");
+  ASSERT_GE(files.size(), 11u);
+  for (const auto& file : files) {
+    const ModelSpec model = load_model(file);
+    EXPECT_EQ(model.name, stem(file));
+    EXPECT_EQ(model.heads * model.head_dim, model.hidden) << file;
+  }
+}
+
+}  // namespace
+}  // namespace rehearse
