@@ -25,25 +25,25 @@ struct ModelSpec {
   int layers = 0;
   int hidden = 0;
   int heads = 0;
-  int kv_heads = 0;             // default: heads
-  int head_dim = 0;             // default: hidden / heads
-  int ffn = 0;                  // default: 4 x hidden (gelu), 8/3 x hidden rounded up to 256 (swiglu)
+  int kv_heads = 0;  // default: heads
+  int head_dim = 0;  // default: hidden / heads
+  int ffn = 0;       // default: 4 x hidden (gelu), 8/3 x hidden rounded up to 256 (swiglu)
   Mlp mlp = Mlp::gelu;
-  int vocab = 0;                // as asked for; padded_vocab() is what is computed
-  int sequence = 0;             // rows of the learned position table
+  int vocab = 0;     // as asked for; padded_vocab() is what is computed
+  int sequence = 0;  // rows of the learned position table
   PositionEmbedding position = PositionEmbedding::learned;
   bool tied_embeddings = true;
   Attention attention = Attention::unfused;
-  bool dropout = true;          // dropout kernels and masks on residuals and attention scores
+  bool dropout = true;  // dropout kernels and masks on residuals and attention scores
 };
 
 struct LayoutSpec {
   int tp = 1, cp = 1, pp = 1, ep = 1, dp = 1;
-  int chunks = 1;               // model chunks a pipeline rank (virtual stages)
+  int chunks = 1;  // model chunks a pipeline rank (virtual stages)
   bool sequence_parallel = false;
-  int zero = 0;                 // 0 or 1 (distributed optimizer)
+  int zero = 0;  // 0 or 1 (distributed optimizer)
   std::array<Axis, 5> order{Axis::tp, Axis::cp, Axis::pp, Axis::ep, Axis::dp};  // from inside out
-  bool scatter_gather = false;  // TP ranks send slices across a stage boundary and gather inside the node
+  bool scatter_gather = false;    // TP ranks send slices across a stage boundary and gather inside the node
   std::vector<int> stage_layers;  // optional: layers of each chunk, pp x chunks numbers; empty = equal
 };
 
@@ -67,7 +67,7 @@ struct Overlap {
   bool grad_reduce = true;    // gradient buckets are reduced during the last micro-batch's backward
   bool param_gather = false;  // ZeRO-1: weights gathered during the first forward, else before it
   bool tp = false;            // input-gradient all-reduce beside the weight-gradient GEMM
-  bool p2p = false;           // transfers between stages run beside compute; else the sender waits for its send
+  bool p2p = false;  // transfers between stages run beside compute; else the sender waits for its send
 };
 
 struct Scenario {
@@ -76,7 +76,7 @@ struct Scenario {
   ModelSpec model;
   Cluster cluster;
   std::shared_ptr<const DeviceProfile> profile;
-  Stack stack;            // software constants, one of the profile's stacks
+  Stack stack;  // software constants, one of the profile's stacks
   LayoutSpec layout;
   BatchSpec batch;
   std::string schedule = "1f1b";  // a built-in name, or the path of a .csv (resolved)
