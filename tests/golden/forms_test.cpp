@@ -1,0 +1,62 @@
+// Every form of the data has a text; each is kept for a small scenario, so that a number that moves is seen.
+// REHEARSE_UPDATE_GOLDEN=1 rewrites them.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <regex>
+#include <sstream>
+
+namespace {
+
+std::string output_of(const std::string& command) {
+  std::string text;
+  FILE* pipe = popen(command.c_str(), "r");
+  if (!pipe) return text;
+  std::array<char, 4096> buffer{};
+  for (size_t n; (n = fread(buffer.data(), 1, buffer.size(), pipe)) > 0;) text.append(buffer.data(), n);
+  EXPECT_EQ(pclose(pipe), 0) << command;
+  // The one figure that differs from run to run, and the digest, which names the profile and not the step.
+  text = std::regex_replace(text, std::regex("\"wall_s\": [0-9.e-]+"), "\"wall_s\": 0");
+  return std::regex_replace(text, std::regex("\"digest\": \"[0-9a-f]+\""), "\"digest\": \"\"");
+}
+
+std::string run(const std::string& command, const std::string& options) {
+  return output_of(std::string(REHEARSE_BINARY) + " " + command + " " REHEARSE_SOURCE_DIR "/tests/golden/small.yaml --quiet " +
+                   options);
+}
+
+struct Form {
+  const char *name, *command, *options;
+};
+
+class Forms : public ::testing::TestWithParam<Form> {};
+
+TEST_P(Forms, IsAsKept) {
+  const auto& [name, command, options] = GetParam();
+  const std::string path = std::string(REHEARSE_SOURCE_DIR "/tests/golden/small_") + name;
+  const std::string now = run(command, options);
+  EXPECT_EQ(now, run(command, options)) << "the same input gives the same bytes";
+  if (std::getenv("REHEARSE_UPDATE_GOLDEN")) std::ofstream(path) << now;
+  std::ifstream file(path);
+  std::stringstream kept;
+  kept << file.rdbuf();
+  EXPECT_EQ(now, kept.str()) << "if the change is meant: tools/update_golden, and a line in sim/CHANGES.md";
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Small, Forms,
+    ::testing::Values(Form{"layout.csv", "run", "--stop-after layout"}, Form{"schedule.csv", "run", "--stop-after schedule"},
+                      Form{"graph.txt", "run", "--stop-after graph"}, Form{"timeline.txt", "run", "--stop-after timeline"},
+                      Form{"timeline_unfolded.txt", "run", "--stop-after timeline --fold off"},
+                      Form{"report.json", "run", "--json -"}, Form{"report.txt", "run", "--json /dev/null | grep -v 'ranks simulated\\|^profile'"},
+                      Form{"ledger.json", "ledger", "--json -"}, Form{"check.json", "check", "--json -"}),
+    [](const auto& info) {
+      std::string name = info.param.name;
+      for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+      return name;
+    });
+
+}  // namespace
