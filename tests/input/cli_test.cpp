@@ -18,7 +18,7 @@ namespace {
 
 const std::string kInput = std::string(REHEARSE_SOURCE_DIR) + "/tests/input";
 
-struct Run {
+struct Outcome {
   int status;
   std::string out, err;
 };
@@ -28,13 +28,14 @@ std::string text_of(const std::string& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-Run rehearse(const std::string& words) {
+Outcome rehearse(const std::string& words) {
   std::string folder = (fs::temp_directory_path() / "rehearse-cli-XXXXXX").string();
   if (!mkdtemp(folder.data())) return {-1, "", ""};
   const std::string command = "cd " + kInput + " && REHEARSE_DATA=" + kInput + "/data " REHEARSE_BINARY " " +
                               words + " >" + folder + "/out 2>" + folder + "/err";
   const int status = std::system(command.c_str());
-  Run run{WIFEXITED(status) ? WEXITSTATUS(status) : -1, text_of(folder + "/out"), text_of(folder + "/err")};
+  Outcome run{WIFEXITED(status) ? WEXITSTATUS(status) : -1, text_of(folder + "/out"),
+              text_of(folder + "/err")};
   fs::remove_all(folder);
   return run;
 }
@@ -42,7 +43,7 @@ Run rehearse(const std::string& words) {
 }  // namespace
 
 TEST(Cli, CheckPrintsThePlan) {
-  const Run run = rehearse("check ../fuzz/base.yaml");
+  const Outcome run = rehearse("check ../fuzz/base.yaml");
   EXPECT_EQ(run.status, 0) << run.err;
   EXPECT_EQ(run.err, "");
   EXPECT_THAT(run.out, HasSubstr("16 on 4 nodes x 4 GPUs"));
@@ -50,14 +51,14 @@ TEST(Cli, CheckPrintsThePlan) {
 }
 
 TEST(Cli, JsonReplacesTheTableOnStdout) {
-  const Run run = rehearse("check ../fuzz/base.yaml --json -");
+  const Outcome run = rehearse("check ../fuzz/base.yaml --json -");
   EXPECT_EQ(run.status, 0) << run.err;
   EXPECT_EQ(run.out.front(), '{');
   EXPECT_THAT(run.out, HasSubstr("\"micro_batches\": 8"));
 }
 
 TEST(Cli, SettingsVaryTheScenario) {
-  const Run run = rehearse(
+  const Outcome run = rehearse(
       "check ../fuzz/base.yaml --set layout.tp=4 --set layout.dp=null --set 'batch={global: 6, micro: 3}' "
       "--json -");
   EXPECT_EQ(run.status, 0) << run.err;
@@ -65,9 +66,9 @@ TEST(Cli, SettingsVaryTheScenario) {
 }
 
 TEST(Cli, StdinIsAScenario) {
-  const Run run = rehearse("check - <../fuzz/base.yaml");
+  const Outcome run = rehearse("check - <../fuzz/base.yaml");
   EXPECT_EQ(run.status, 0) << run.err;
-  const Run bad = rehearse("check - <cases/layout-gpus.yaml");
+  const Outcome bad = rehearse("check - <cases/layout-gpus.yaml");
   EXPECT_EQ(bad.status, 2);
   EXPECT_THAT(bad.err, testing::StartsWith("<stdin>:5:28: error: "));
 }
@@ -78,7 +79,7 @@ TEST(Cli, BadInputLeavesStdoutEmpty) {
         "check", "check a b", "check ../fuzz/base.yaml --sett x=1", "check ../fuzz/base.yaml --json",
         "chekc x", "", "check ../fuzz/base.yaml --json /no/such/folder/x.json",
         "check ../fuzz/base.yaml --set x", "check ../fuzz/base.yaml --qui", "check cases"}) {
-    const Run run = rehearse(words);
+    const Outcome run = rehearse(words);
     EXPECT_EQ(run.status, 2) << words;
     EXPECT_EQ(run.out, "") << words;
     EXPECT_THAT(run.err, HasSubstr("error: ")) << words;
@@ -94,14 +95,14 @@ TEST(Cli, MisspeltWordsGetTheNearest) {
 TEST(Cli, WarningsGoToStderrUnlessQuiet) {
   const std::string words = "check ../fuzz/base.yaml --set layout.tp=8 --set layout.dp=1";
   EXPECT_THAT(rehearse(words).err, HasSubstr("[W-TP-NODE]"));
-  const Run quiet = rehearse(words + " --quiet");
+  const Outcome quiet = rehearse(words + " --quiet");
   EXPECT_EQ(quiet.status, 0);
   EXPECT_EQ(quiet.err, "");
   EXPECT_THAT(quiet.out, HasSubstr("W-TP-NODE"));
 }
 
 TEST(Cli, HelpAndVersion) {
-  const Run help = rehearse("--help");
+  const Outcome help = rehearse("--help");
   EXPECT_EQ(help.status, 0);
   EXPECT_THAT(help.out, HasSubstr("check"));
   EXPECT_EQ(rehearse("check --help").status, 0);
