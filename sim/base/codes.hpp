@@ -81,16 +81,16 @@ inline constexpr Code kCodes[] = {
     {"E-SCHEDULE-DEADLOCK", "the order of actions makes no progress"},
     {"E-SCHEDULE-COMM", "communication in a schedule, which lowering adds itself"},
     {"E-SCHEDULE-OVERLAP", "actions that run at once, which are not modelled"},
-    // trace and truth
+    // trace
     {"E-TRACE-DIR", "the folder for traces cannot be made"},
     {"E-TRACE-PATH", "the trace cannot be written there"},
     {"E-TRACE-RANKS", "--trace-ranks names ranks that do not exist"},
-    {"E-TRUTH-ROWS", "the truth file has no rows"},
     // warnings
     {"W-TP-NODE", "tensor parallel groups leave the NVLink domain"},
     {"W-HEAD-DIM", "a head size that the GEMMs of unfused attention are slow for"},
     {"W-PROFILE-GPU", "the profile is of another GPU than the cluster's"},
     {"W-SEQUENCE", "a sequence longer than the model's"},
+    {"W-PROFILE-RANGE", "a query far outside what the profile was calibrated for"},
     {"W-NO-EFFECT", "a key that changes nothing in this combination"},
     {"W-TRACE-SIZE", "a trace that viewers choke on"},
 };

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string_view>
 
+#include "sim/base/text.hpp"
+
 namespace rehearse {
 
 // The source line, cut around the column where it is long, and a caret below it; one column a character, tabs
@@ -10,7 +12,8 @@ namespace rehearse {
 static std::string source_excerpt(const Place& place) {
   constexpr size_t widest = 150, before = 60;
   const auto continues = [](char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; };
-  std::string_view line = place.source_line;
+  const std::string whole = printable(place.source_line);
+  std::string_view line = whole;
   size_t caret = static_cast<size_t>(place.column - 1);
   std::string lead;
   if (line.size() > widest) {
@@ -22,21 +25,19 @@ static std::string source_excerpt(const Place& place) {
     line = line.substr(from, length);
     caret -= from;
   }
-  std::string shown, below(lead.size(), ' ');
-  for (const char c : line)
-    shown += (static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7F ? '?' : c;
+  std::string below(lead.size(), ' ');
   for (size_t i = 0; i < caret; ++i)
     if (i >= line.size() || !continues(line[i])) below += i < line.size() && line[i] == '\t' ? '\t' : ' ';
-  return "  " + lead + shown + "\n  " + below + "^\n";
+  return "  " + lead + std::string(line) + "\n  " + below + "^\n";
 }
 
 static std::string format_one(const InputError& e) {
-  std::string text = e.place.file;
+  std::string text = printable(e.place.file);
   if (e.place.line > 0) text += ':' + std::to_string(e.place.line) + ':' + std::to_string(e.place.column);
   if (!text.empty()) text += ": ";
-  text += "error: " + e.message + " [" + e.code + "]\n";
+  text += "error: " + printable(e.message) + " [" + e.code + "]\n";
   if (!e.place.source_line.empty() && e.place.column > 0) text += source_excerpt(e.place);
-  if (!e.hint.empty()) text += "  hint: " + e.hint + "\n";
+  if (!e.hint.empty()) text += "  hint: " + printable(e.hint) + "\n";
   return text;
 }
 

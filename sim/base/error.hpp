@@ -31,7 +31,8 @@ class InputErrors : public std::exception {
   const char* what() const noexcept override { return text_.c_str(); }
   std::vector<InputError> errors;
 
-  // "file:line:col: error: text [E-CODE]" + source line + caret + hint, one block an error.
+  // "file:line:col: error: text [E-CODE]" + source line + caret + hint, one block an error;
+  // printable UTF-8, whatever the input was.
   static std::string format(const std::vector<InputError>& errors);
 
  private:

@@ -1,5 +1,6 @@
 #include "sim/base/text.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -245,6 +246,15 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
   return parts;
 }
 
+std::string printable(std::string_view text) {
+  std::string shown(text);
+  for (char& c : shown)
+    if ((static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7F) c = '?';
+  for (size_t from = 0; const auto bad = find_bad_utf8(std::string_view(shown).substr(from)); from += *bad)
+    shown[from + *bad] = '?';
+  return shown;
+}
+
 std::string quote(std::string_view text) {
   constexpr size_t longest = 60;
   std::string shown(text);
@@ -254,8 +264,8 @@ std::string quote(std::string_view text) {
       --keep;  // not inside a character
     shown = std::string(text.substr(0, keep)) + "...";
   }
-  for (char& c : shown)
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) c = '?';
+  shown = printable(shown);
+  std::replace(shown.begin(), shown.end(), '\t', '?');
   return "'" + shown + "'";
 }
 

@@ -38,7 +38,10 @@ std::optional<size_t> find_bad_utf8(std::string_view text);
 
 std::vector<std::string_view> split(std::string_view text, char separator);
 
-// The text in single quotes, control characters replaced, cut where it is long: for messages.
+// The text with control characters and bytes that are no UTF-8 replaced by '?', one for one; tabs stay.
+std::string printable(std::string_view text);
+
+// The text in single quotes, printable, cut where it is long: for messages.
 std::string quote(std::string_view text);
 
 }  // namespace rehearse

@@ -11,6 +11,8 @@ namespace rehearse {
 
 namespace {
 
+using Json = nlohmann::ordered_json;
+
 struct AxisPlan {
   Axis axis;
   std::string name;
@@ -30,11 +32,9 @@ std::vector<AxisPlan> axes_of(const Scenario& s, const ParallelLayout& layout, c
   return axes;
 }
 
-nlohmann::ordered_json to_json(const Scenario& s, const std::vector<AxisPlan>& axes,
-                               const std::vector<ChunkPlan>& chunks) {
-  nlohmann::ordered_json json{
-      {"schema", 1}, {"name", s.name}, {"ranks", s.cluster.gpus()}, {"nodes", s.cluster.nodes}};
-  json["groups"] = nlohmann::ordered_json::array();
+Json to_json(const Scenario& s, const std::vector<AxisPlan>& axes, const std::vector<ChunkPlan>& chunks) {
+  Json json{{"schema", 1}, {"name", s.name}, {"ranks", s.cluster.gpus()}, {"nodes", s.cluster.nodes}};
+  json["groups"] = Json::array();
   for (const auto& a : axes)
     json["groups"].push_back({{"axis", a.name},
                               {"size", a.size},
@@ -43,7 +43,7 @@ nlohmann::ordered_json to_json(const Scenario& s, const std::vector<AxisPlan>& a
                               {"per_node", a.shape.per_node}});
   json["micro_batches"] = s.micro_batches();
   json["schedule"] = s.schedule;
-  json["chunks"] = nlohmann::ordered_json::array();
+  json["chunks"] = Json::array();
   for (const auto& c : chunks)
     json["chunks"].push_back({{"chunk", c.chunk.value},
                               {"stage", c.stage.value},
@@ -54,7 +54,7 @@ nlohmann::ordered_json to_json(const Scenario& s, const std::vector<AxisPlan>& a
                               {"head", c.head}});
   json["profile"] = s.profile->name;
   json["stack"] = s.stack.name;
-  json["warnings"] = nlohmann::ordered_json::array();
+  json["warnings"] = Json::array();
   for (const auto& w : s.warnings) json["warnings"].push_back({{"code", w.code}, {"message", w.message}});
   return json;
 }
@@ -95,7 +95,8 @@ int command_check(const Invocation& invocation, std::ostream& out) {
   const Fabric fabric(scenario.cluster);
   const auto axes = axes_of(scenario, layout, fabric);
   const auto chunks = plan_chunks(scenario);
-  emit(options, to_table(scenario, axes, chunks), to_json(scenario, axes, chunks).dump(2) + "\n", out);
+  emit(options, to_table(scenario, axes, chunks),
+       to_json(scenario, axes, chunks).dump(2, ' ', false, Json::error_handler_t::replace) + "\n", out);
   return kDone;
 }
 

@@ -85,6 +85,9 @@ void apply_set(DocNode& root, const std::string& set, const Expand& expand, Prob
     problems.add({shared, 1, column}, "", "E-SET", std::move(message),
                  "write --set KEY.PATH=VALUE, such as --set layout.tp=4");
   };
+  if (const auto bad = find_bad_utf8(set))
+    return problems.add({shared, 1, static_cast<int>(*bad) + 1}, "", "E-YAML-ENCODING",
+                        "this byte is not part of UTF-8 text");
   if (set.find('\n') != std::string::npos) return refuse(1, "the setting must be one line");
   if (equals == std::string::npos) return refuse(1, "there is no '=' in " + quote(set));
   const auto segments = segments_of(std::string_view(set).substr(0, equals));

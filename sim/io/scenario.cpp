@@ -168,8 +168,8 @@ LoadedScenario load_scenario(const std::string& path, const std::vector<std::str
         problems);
   LoadedScenario loaded;
   Scenario& scenario = loaded.scenario;
-  scenario.file = shown_path(path);
-  scenario.name = path == "-" ? "stdin" : std::filesystem::path(path).stem().string();
+  scenario.file = printable(shown_path(path));
+  scenario.name = path == "-" ? "stdin" : printable(std::filesystem::path(path).stem().string());
   read_scenario(root, scenario, context);
   problems.raise();
   loaded.places.whole = place_of(root.mark);

@@ -31,7 +31,7 @@ std::string write_file(const Ground& ground, const std::string& name, std::strin
 
 // What is said about bad input is UTF-8 and names a code, whatever the input was.
 void check_words(const InputErrors& found) {
-  if (found.errors.empty() || find_bad_utf8(found.errors.front().message)) std::abort();
+  if (found.errors.empty() || find_bad_utf8(found.what())) std::abort();
   for (const auto& error : found.errors)
     if (error.code.empty() || error.message.empty()) std::abort();
 }

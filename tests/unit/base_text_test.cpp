@@ -96,3 +96,10 @@ TEST(ErrorText, LongLinesAreCutAroundTheColumn) {
   ASSERT_GE(lines.size(), 3U);
   EXPECT_EQ(lines[1][lines[2].find('^')], 'X');
 }
+
+TEST(ErrorText, IsUtf8WhateverTheInputWas) {
+  const Place place{"f\xFF.yaml", 1, 3, "a\xC3\x28\x01\tb"};
+  const std::string text = InputErrors::format({{place, "", "E-X", "bad \xE2\x82", "no \x80"}});
+  EXPECT_FALSE(find_bad_utf8(text));
+  EXPECT_EQ(text, "f?.yaml:1:3: error: bad ?? [E-X]\n  a?(?\tb\n    ^\n  hint: no ?\n");
+}

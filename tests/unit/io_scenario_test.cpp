@@ -51,15 +51,16 @@ TEST(Scenarios, OrderMayLeaveOutAxesOfSizeOne) {
   using enum Axis;
   EXPECT_THAT(with({"layout.order=tp-pp-dp"}).layout.order, ElementsAre(cp, tp, pp, ep, dp));
   EXPECT_THAT(with({"layout.order=tp-cp-ep-dp-pp"}).layout.order, ElementsAre(tp, cp, ep, dp, pp));
-  EXPECT_THAT(with({"layout={tp: 16}", "layout.order=tp", "cluster.gpus_per_node=16", "cluster.nodes=1"})
-                  .layout.order,
-              ElementsAre(cp, tp, pp, ep, dp));
+  EXPECT_THAT(
+      with({"layout={tp: 16, dp: 1}", "layout.order=tp", "cluster.gpus_per_node=16", "cluster.nodes=1"})
+          .layout.order,
+      ElementsAre(cp, tp, pp, ep, dp));
 }
 
 TEST(Scenarios, PrecisionByWordAndByKey) {
-  const Precision word = with({"precision=fp16"}).precision;
-  EXPECT_EQ(word.compute, DType::fp16);
-  EXPECT_EQ(word.params, DType::fp16);
+  const Precision word = with({"precision=fp32"}).precision;
+  EXPECT_EQ(word.compute, DType::fp32);
+  EXPECT_EQ(word.params, DType::fp32);
   EXPECT_EQ(word.grads, DType::fp32);
   const Precision set = with({"precision=bf16", "precision.grads=bf16"}).precision;
   EXPECT_EQ(set.compute, DType::bf16);
