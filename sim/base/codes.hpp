@@ -81,7 +81,9 @@ inline constexpr Code kCodes[] = {
     {"E-SCHEDULE-DEADLOCK", "the order of actions makes no progress"},
     {"E-SCHEDULE-COMM", "communication in a schedule, which lowering adds itself"},
     {"E-SCHEDULE-OVERLAP", "actions that run at once, which are not modelled"},
-    // trace
+    {"E-COSTS-KEY", "--costs names an unknown cost, one twice, or leaves F or B out"},
+    {"E-COSTS-VALUE", "a cost is no number from 0 up, or there is no compute at all"},
+    // trace and truth
     {"E-TRACE-DIR", "the folder for traces cannot be made"},
     {"E-TRACE-PATH", "the trace cannot be written there"},
     {"E-TRACE-RANKS", "--trace-ranks names ranks that do not exist"},

@@ -16,5 +16,6 @@ int command_check(const Invocation& invocation, std::ostream& out);
 int command_ledger(const Invocation& invocation, std::ostream& out);
 int command_run(const Invocation& invocation, std::ostream& out);
 int command_score(const Invocation& invocation, std::ostream& out);
+int command_schedule(const Invocation& invocation, std::ostream& out);
 
 }  // namespace rehearse

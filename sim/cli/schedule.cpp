@@ -1,0 +1,148 @@
+// rehearse schedule: draws the pipeline of a scenario and prints its figures.
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <boost/program_options.hpp>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "sim/cli/commands.hpp"
+#include "sim/cli/costs.hpp"
+#include "sim/engine/engine.hpp"
+#include "sim/report/report.hpp"
+#include "sim/schedule/grid.hpp"
+
+namespace rehearse {
+
+namespace {
+
+struct ScheduleOptions {
+  CommonOptions common;
+  std::optional<StageCosts> costs;
+  std::string engine = "simgrid", grid = "auto", csv;
+  int width = 0;
+};
+
+[[noreturn]] void refuse(std::string message, std::string hint) {
+  throw InputErrors(InputError{{}, "", "E-CLI", std::move(message), std::move(hint)});
+}
+
+enum class GridLook { automatic, ascii, unicode, colour };
+constexpr Named<GridLook> kGrids[] = {
+    {"auto", "unicode on a terminal, else ascii", GridLook::automatic},
+    {"ascii", "letters and dashes", GridLook::ascii},
+    {"unicode", "block elements", GridLook::unicode},
+    {"colour", "unicode on ANSI colours", GridLook::colour},
+};
+
+template <class T>
+std::string choices(std::span<const Named<T>> table) {
+  std::string text;
+  for (const auto& row : table) text += (text.empty() ? "" : ", ") + std::string(row.name);
+  return text;
+}
+
+bool read_options(const Invocation& invocation, ScheduleOptions& options, std::ostream& out) {
+  namespace po = boost::program_options;
+  const std::string engines = "how to replay: " + choices(engine_table());
+  const std::string grids = "look of the drawing: " + choices(std::span<const Named<GridLook>>(kGrids));
+  po::options_description extra("schedule");
+  extra.add_options()  //
+      ("costs",
+       po::value<std::string>()
+           ->notifier([&](const std::string& text) { options.costs = parse_costs(text); })
+           ->value_name("F=1,B=2,W=0,c=0"),
+       "given costs instead of the scenario's kernels: seconds per micro-batch and stage; c delays each "
+       "transfer")                                                                                          //
+      ("engine", po::value(&options.engine)->value_name("NAME"), engines.c_str())                           //
+      ("csv", po::value(&options.csv)->value_name("FILE|-"), "write the schedule; - replaces the drawing")  //
+      ("grid", po::value(&options.grid)->value_name("LOOK"), grids.c_str())                                 //
+      ("width", po::value(&options.width)->value_name("COLUMNS"),
+       "of the drawing; default: the terminal's, or 120");
+  const CommandHelp help{"schedule", "SCENARIO",
+                         "Draws the pipeline of a step and prints its bubble and live activations."};
+  if (!parse_words(invocation, help, extra, options.common, out)) return false;
+  if (options.csv == "-" && options.common.json == "-")
+    refuse("--csv - and --json - cannot share standard output", "");
+  if (options.width < 0 || (options.width > 0 && options.width < 40) || options.width > 10000)
+    refuse("--width takes 40 to 10000 columns", "");
+  return true;
+}
+
+Engine engine_named(const std::string& name) {
+  std::vector<std::string_view> names;
+  for (const auto& row : engine_table()) {
+    if (row.name == name) return row.value;
+    names.push_back(row.name);
+  }
+  refuse("no engine is called " + quote(name), suggest(name, names));
+}
+
+GridStyle style_for(const ScheduleOptions& options) {
+  const auto* row = find_named(kGrids, options.grid);
+  if (row == nullptr)
+    refuse("no grid is called " + quote(options.grid), suggest(options.grid, names_in(kGrids)));
+  const bool terminal = isatty(STDOUT_FILENO) != 0;
+  GridStyle style;
+  winsize size{};
+  if (options.width > 0)
+    style.width = options.width;
+  else if (terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+    style.width = size.ws_col;
+  style.colour = row->value == GridLook::colour;
+  style.unicode =
+      style.colour || row->value == GridLook::unicode || (row->value == GridLook::automatic && terminal);
+  return style;
+}
+
+std::string to_json(const Schedule& schedule, const PipelineFigures& figures) {
+  const nlohmann::ordered_json json{{"schedule", schedule.name},
+                                    {"stages", schedule.shape.stages},
+                                    {"micro_batches", schedule.shape.micro_batches},
+                                    {"chunks", schedule.shape.chunks},
+                                    {"pipeline",
+                                     {{"makespan_s", figures.makespan_s},
+                                      {"bubble_fraction", figures.bubble_fraction},
+                                      {"idle_over_ideal", figures.idle_over_ideal},
+                                      {"peak_live", figures.peak_live}}}};
+  return json.dump(2) + "\n";
+}
+
+std::string to_table(const Schedule& schedule, const PipelineFigures& figures) {
+  const PipelineShape& shape = schedule.shape;
+  std::string text =
+      fmt::format("\n{}: {} stages, {} micro-batches, {} chunk{} a stage\n", schedule.name, shape.stages,
+                  shape.micro_batches, shape.chunks, shape.chunks == 1 ? "" : "s");
+  text += fmt::format("  makespan         {:.6g} s, first forward to last backward\n", figures.makespan_s);
+  text += fmt::format("  busy             {:.6g} s, mean over the ranks\n", figures.ideal_s);
+  text += fmt::format("  bubble           {:.2f} % of the makespan\n", 100 * figures.bubble_fraction);
+  text += fmt::format("  idle over ideal  {:.2f} %\n", 100 * figures.idle_over_ideal);
+  text +=
+      fmt::format("  peak live        {} chunk activations, by stage\n", fmt::join(figures.peak_live, " "));
+  return text;
+}
+
+}  // namespace
+
+int command_schedule(const Invocation& invocation, std::ostream& out) {
+  ScheduleOptions options;
+  if (!read_options(invocation, options, out)) return kDone;
+  const GridStyle style = style_for(options);
+  const Engine engine = engine_named(options.engine);
+  const LoadedScenario loaded = load(options.common, invocation.roots);
+
+  const TaskGraph graph =
+      options.costs ? lower_costs(loaded.schedule, *options.costs) : lower(loaded.scenario, loaded.schedule);
+  const Timeline timeline = engine(graph);
+  const PipelineFigures figures = pipeline_figures(graph, timeline, loaded.schedule);
+  if (!options.csv.empty()) write_output(options.csv, to_csv(loaded.schedule), out);
+  const std::string table =
+      options.csv == "-" ? ""
+                         : draw_grid(loaded.schedule, action_spans(graph, timeline, loaded.schedule), style) +
+                               to_table(loaded.schedule, figures);
+  emit(options.common, table, to_json(loaded.schedule, figures), out);
+  return kDone;
+}
+
+}  // namespace rehearse
