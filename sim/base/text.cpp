@@ -250,8 +250,11 @@ std::string printable(std::string_view text) {
   std::string shown(text);
   for (char& c : shown)
     if ((static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7F) c = '?';
-  for (size_t from = 0; const auto bad = find_bad_utf8(std::string_view(shown).substr(from)); from += *bad)
-    shown[from + *bad] = '?';
+  size_t from = 0;
+  while (const auto bad = find_bad_utf8(std::string_view(shown).substr(from))) {
+    from += *bad;
+    shown[from] = '?';
+  }
   return shown;
 }
 
