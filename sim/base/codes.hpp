@@ -84,6 +84,7 @@ inline constexpr Code kCodes[] = {
     {"E-COSTS-KEY", "--costs names an unknown cost, one twice, or leaves F or B out"},
     {"E-COSTS-VALUE", "a cost is no number from 0 up, or there is no compute at all"},
     // trace and truth
+    {"E-TRUTH-ROWS", "a file of measured steps has no list of rows"},
     {"E-TRACE-DIR", "the folder for traces cannot be made"},
     {"E-TRACE-PATH", "the trace cannot be written there"},
     {"E-TRACE-RANKS", "--trace-ranks names ranks that do not exist"},

@@ -24,8 +24,8 @@ std::string output_of(const std::string& command) {
 }
 
 std::string run(const std::string& command, const std::string& options) {
-  return output_of(std::string(REHEARSE_BINARY) + " " + command + " " REHEARSE_SOURCE_DIR "/tests/golden/small.yaml --quiet " +
-                   options);
+  return output_of(std::string(REHEARSE_BINARY) + " " + command +
+                   " " REHEARSE_SOURCE_DIR "/tests/golden/small.yaml --quiet " + options);
 }
 
 struct Form {
@@ -48,10 +48,13 @@ TEST_P(Forms, IsAsKept) {
 
 INSTANTIATE_TEST_SUITE_P(
     Small, Forms,
-    ::testing::Values(Form{"layout.csv", "run", "--stop-after layout"}, Form{"schedule.csv", "run", "--stop-after schedule"},
-                      Form{"graph.txt", "run", "--stop-after graph"}, Form{"timeline.txt", "run", "--stop-after timeline"},
+    ::testing::Values(Form{"layout.csv", "run", "--stop-after layout"},
+                      Form{"schedule.csv", "run", "--stop-after schedule"},
+                      Form{"graph.txt", "run", "--stop-after graph"},
+                      Form{"timeline.txt", "run", "--stop-after timeline"},
                       Form{"timeline_unfolded.txt", "run", "--stop-after timeline --fold off"},
-                      Form{"report.json", "run", "--json -"}, Form{"report.txt", "run", "--json /dev/null | grep -v 'ranks simulated\\|^profile'"},
+                      Form{"report.json", "run", "--json -"},
+                      Form{"report.txt", "run", "--json /dev/null | grep -v 'ranks simulated\\|^profile'"},
                       Form{"ledger.json", "ledger", "--json -"}, Form{"check.json", "check", "--json -"}),
     [](const auto& info) {
       std::string name = info.param.name;
