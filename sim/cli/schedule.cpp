@@ -9,7 +9,7 @@
 
 #include "sim/cli/commands.hpp"
 #include "sim/cli/costs.hpp"
-#include "sim/engine/engine.hpp"
+#include "sim/cli/simulate.hpp"
 #include "sim/report/report.hpp"
 #include "sim/schedule/grid.hpp"
 
@@ -70,15 +70,6 @@ bool read_options(const Invocation& invocation, ScheduleOptions& options, std::o
   return true;
 }
 
-Engine engine_named(const std::string& name) {
-  std::vector<std::string_view> names;
-  for (const auto& row : engine_table()) {
-    if (row.name == name) return row.value;
-    names.push_back(row.name);
-  }
-  refuse("no engine is called " + quote(name), suggest(name, names));
-}
-
 GridStyle style_for(const ScheduleOptions& options) {
   const auto* row = find_named(kGrids, options.grid);
   if (row == nullptr)
@@ -129,7 +120,7 @@ int command_schedule(const Invocation& invocation, std::ostream& out) {
   ScheduleOptions options;
   if (!read_options(invocation, options, out)) return kDone;
   const GridStyle style = style_for(options);
-  const Engine engine = engine_named(options.engine);
+  const Engine engine = engine_by_name(options.engine);
   const LoadedScenario loaded = load(options.common, invocation.roots);
 
   const TaskGraph graph =
