@@ -92,6 +92,31 @@ TEST(Fold, FoldedEqualsUnfoldedOnRandomLayouts) {
   RecordProperty("unfoldable", unfoldable);
 }
 
+TEST(Fold, FoldedEqualsUnfoldedOn1024Gpus) {
+  Scenario s = test::small_scenario();
+  s.model = {.name = "gpt3-175b",
+             .layers = 96,
+             .hidden = 12288,
+             .heads = 96,
+             .kv_heads = 96,
+             .head_dim = 128,
+             .ffn = 49152,
+             .vocab = 51200,
+             .sequence = 2048};
+  s.layout.tp = 8, s.layout.pp = 8, s.layout.dp = 16;
+  s.cluster.nodes = 128;
+  s.batch = {.global = 1536, .micro = 1, .sequence = 2048};
+  s.recompute.kind = RecomputeKind::full;
+  s.grad_bucket = Bytes(160e6);
+  for (const auto& engine : engine_table()) {
+    TaskGraph folded, whole;
+    const double a = step(s, true, engine.value, folded), b = step(s, false, engine.value, whole);
+    EXPECT_NEAR(a / b, 1, 1e-9) << engine.name;
+    EXPECT_EQ(folded.simulated_ranks, 8);
+    EXPECT_EQ(whole.simulated_ranks, 1024);
+  }
+}
+
 TEST(Fold, ReplicasThatDoNotAlignWithNodesFoldOnlyWhereTheyLieAlike) {
   Scenario s = test::small_scenario();
   s.layout.tp = 1, s.layout.pp = 3, s.layout.dp = 8;
