@@ -7,12 +7,13 @@ namespace rehearse {
 
 namespace {
 
-// End of a compute kernel that starts at `start` and needs `work` alone, while a collective of the row runs
-// until `busy_until`: the overlapped stretch goes at 1 / (1 + slowdown).
-double end_beside(double start, double work, double busy_until, double slowdown) {
-  const double overlap = std::max(0.0, busy_until - start);
+// How long a compute kernel takes that starts at `start` and needs `work` alone, while a collective of the
+// row runs until `busy_until`: the overlapped stretch goes at 1 / (1 + slowdown).
+double length_beside(double start, double work, double busy_until, double slowdown) {
+  const double overlap = busy_until - start;
+  if (overlap <= 0) return work;
   const double done = overlap / (1 + slowdown);
-  return done >= work ? start + work * (1 + slowdown) : start + overlap + (work - done);
+  return done >= work ? work * (1 + slowdown) : overlap + (work - done);
 }
 
 struct Placer {
@@ -32,11 +33,10 @@ struct Placer {
     const bool on_compute = op.stream == Stream::compute;
     double& busy = on_compute ? compute_busy : tp_busy;
     start = std::max(start, busy);
-    const double end = on_compute
-                           ? end_beside(start, op.duration * slow, tp_busy, stack.overlap_slowdown.value)
-                           : start + op.duration;
     op.start = start;
-    op.duration = end - start;
+    if (on_compute)
+      op.duration = length_beside(start, op.duration * slow, tp_busy, stack.overlap_slowdown.value);
+    const double end = start + op.duration;
     busy = end;
     ends = std::max(ends, end);
     ready = ends;
