@@ -20,7 +20,7 @@ set_tests_properties(house_format PROPERTIES SKIP_RETURN_CODE 77)
 file(GLOB_RECURSE scenarios CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/scenarios ${PROJECT_SOURCE_DIR}/scenarios/*.yaml)
 list(FILTER scenarios EXCLUDE REGEX "^models/")
 foreach(scenario ${scenarios})
-  foreach(command check)
+  foreach(command check run)
     add_test(NAME scenario_${command}:${scenario}
       COMMAND bash ${house_tests}/house_scenario_test.sh $<TARGET_FILE:rehearse> ${command} ${PROJECT_SOURCE_DIR}/scenarios/${scenario})
     set_tests_properties(scenario_${command}:${scenario} PROPERTIES LABELS scenario)
