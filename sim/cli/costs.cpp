@@ -16,6 +16,8 @@ constexpr Named<double StageCosts::*> kCosts[] = {
 };
 constexpr const char* kForm = "seconds per micro-batch and stage, like F=1,B=2,W=0,c=0";
 
+constexpr double kLargestCost = 1e12;  // s; sums of a schedule stay exact enough to be compared
+
 struct CostsReader {
   std::string text;
   StageCosts costs{0, 0, 0, 0};
@@ -49,8 +51,8 @@ void read_cost(CostsReader& reader, std::string_view item) {
   if (!number.value)
     reader.error(offset + equals + 1, "E-COSTS-VALUE", number.problem,
                  number.hint.empty() ? kForm : number.hint);
-  else if (*number.value < 0)
-    reader.error(offset + equals + 1, "E-COSTS-VALUE", "a cost cannot be negative", "");
+  else if (*number.value < 0 || *number.value > kLargestCost)
+    reader.error(offset + equals + 1, "E-COSTS-VALUE", "a cost lies between 0 and 1e12 seconds", "");
   else
     reader.costs.*(row->value) = *number.value;
 }

@@ -70,7 +70,10 @@ bool parse_words(const Invocation& invocation, const CommandHelp& help, const po
   const auto& inputs = values["input"].as<std::vector<std::string>>();
   if (inputs.size() > 1)
     refuse("one " + std::string(help.argument) + " is taken, and " + quote(inputs[1]) + " is a second", help);
-  if (values.count("json") && options.json.empty()) refuse("--json needs a file name or -", help);
+  for (const auto& [name, value] : values)
+    if (const auto* text = boost::any_cast<std::string>(&value.value());
+        text && text->empty() && !value.defaulted())
+      refuse("--" + name + " needs a value", help);
   options.input = inputs.front();
   return true;
 }

@@ -4,6 +4,7 @@
 #include <boost/program_options/value_semantic.hpp>
 #include <charconv>
 #include <cmath>
+#include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -71,7 +72,16 @@ double figure(const nlohmann::json& report, const Expectation& e) {
   for (size_t begin = 0; begin <= e.key.size();) {
     const size_t dot = std::min(e.key.find('.', begin), e.key.size());
     const std::string key = e.key.substr(begin, dot - begin);
-    const bool there = at->is_object() && at->contains(key);
+    size_t item = 0;
+    const auto [stop, bad] = std::from_chars(key.data(), key.data() + key.size(), item);
+    const bool index =
+        at->is_array() && bad == std::errc() && stop == key.data() + key.size() && item < at->size();
+    const bool there = index || (at->is_object() && at->contains(key));
+    if (!there && !at->is_object())
+      refuse("--expect", "the report has no figure " + quote(e.key),
+             at->is_array()
+                 ? "a list of " + std::to_string(at->size()) + ": name one by its number, from 0"
+                 : quote(e.key.substr(0, begin > 0 ? begin - 1 : 0)) + " is a figure and has no parts");
     if (!there) {
       std::vector<std::string> keys;
       if (at->is_object())
@@ -79,7 +89,7 @@ double figure(const nlohmann::json& report, const Expectation& e) {
       const std::vector<std::string_view> views(keys.begin(), keys.end());
       refuse("--expect", "the report has no figure " + quote(e.key), suggest(key, views));
     }
-    at = &(*at)[key];
+    at = index ? &(*at)[item] : &(*at)[key];
     begin = dot + 1;
   }
   if (at->is_boolean()) return at->get<bool>() ? 1 : 0;
@@ -161,7 +171,34 @@ int dump_form(const RunOptions& options, const LoadedScenario& loaded, std::ostr
   return kDone;
 }
 
-void check_options(const RunOptions& options) {
+// A file that is written must be neither an input nor another output.
+void check_outputs(const RunOptions& options, const CommonOptions& common) {
+  const std::pair<std::string_view, std::string> outputs[] = {
+      {"--trace", options.trace}, {"--json", common.json}, {"--dump", options.dump}};
+  const auto same = [](const std::string& a, const std::string& b) {
+    namespace fs = std::filesystem;
+    if (a.empty() || b.empty() || a == "-" || b == "-") return false;
+    std::error_code failed;
+    return fs::weakly_canonical(fs::absolute(a), failed) == fs::weakly_canonical(fs::absolute(b), failed) &&
+           !fs::is_character_file(a, failed);
+  };
+  for (const auto& [name, path] : outputs) {
+    if (same(path, common.input))
+      refuse(std::string(name), std::string(name) + " would overwrite the scenario", "name another file");
+    for (const auto& [other, its] : outputs)
+      if (name < other && same(path, its))
+        refuse(std::string(name), std::string(name) + " and " + std::string(other) + " name one file",
+               "name two files");
+  }
+}
+
+void check_options(const RunOptions& options, const CommonOptions& common) {
+  check_outputs(options, common);
+  if (!options.stop_after.empty() &&
+      (!options.trace.empty() || !options.expect.empty() || !common.json.empty()))
+    refuse("--stop-after",
+           "--stop-after ends before there is a report: --trace, --expect and --json have nothing to say",
+           "leave them out, or leave out --stop-after");
   static constexpr std::string_view forms[] = {"layout", "schedule", "graph", "timeline"};
   static constexpr std::string_view details[] = {"chunk", "kernel"};
   if (!options.stop_after.empty())
@@ -199,7 +236,7 @@ int command_run(const Invocation& invocation, std::ostream& out) {
   const CommandHelp help{"run", "SCENARIO",
                          "Simulates one training step and reports where its time and bytes go."};
   if (!parse_words(invocation, help, extra, common, out)) return kDone;
-  check_options(options);
+  check_options(options, common);
   std::vector<Expectation> expectations;
   for (const auto& text : options.expect) expectations.push_back(parse_expectation(text));
   const LoadedScenario loaded = load(common, invocation.roots);

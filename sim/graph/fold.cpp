@@ -8,6 +8,7 @@ namespace rehearse {
 
 std::vector<RankId> unit_ranks(const ParallelLayout& layout, int dp, int pp) {
   std::vector<RankId> ranks;
+  ranks.reserve(size_t(layout.size(Axis::tp)));
   for (int t = 0; t < layout.size(Axis::tp); ++t)
     ranks.push_back(layout.rank({.tp = t, .cp = 0, .pp = pp, .dp = dp}));
   return ranks;
@@ -121,6 +122,7 @@ template <class Key>
 std::pair<std::vector<int>, int> dense(const std::vector<Key>& keys) {
   std::map<Key, int> seen;
   std::vector<int> colours;
+  colours.reserve(keys.size());
   for (const auto& key : keys) colours.push_back(seen.emplace(key, int(seen.size())).first->second);
   return {colours, int(seen.size())};
 }
@@ -150,6 +152,7 @@ Colours refine(const std::vector<FlowPattern>& flows, int unit_count, int pp, in
   for (int u = 0; u < unit_count; ++u) c.unit.push_back(u % pp);
   for (int l = 0; l < link_count; ++l) c.link.push_back(l % 2);
   std::vector<Key> keys;
+  keys.reserve(flows.size());
   for (const auto& f : flows)
     keys.push_back({int(f.kind), f.a, f.b, f.shape.ranks, f.shape.nodes, f.shape.per_node, f.shape.uniform});
   c.flow = dense(keys).first;

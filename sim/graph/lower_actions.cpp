@@ -18,16 +18,16 @@ Lowering::Placed& Lowering::placed(int unit, ChunkId chunk, MicroBatch micro, bo
   return (forward ? forwards_ : backwards_)[unit][cell];
 }
 
-// Parameters that no op of the row names (norms, biases) go with its last op, so that buckets add up to the
-// chunk.
-static void complete_parameters(std::vector<OpSpec>& specs, double total, bool at_front) {
+std::vector<OpSpec> Lowering::complete_ops(const ChunkPlan& plan, bool forward) {
+  auto specs = forward ? forward_ops(*pricer_, plan) : backward_ops(*pricer_, plan);
   double named = 0;
   OpSpec* carrier = nullptr;
   for (auto& spec : specs) {
     named += spec.parameters;
-    if (spec.parameters > 0 && !(at_front && carrier)) carrier = &spec;
+    if (spec.parameters > 0 && !(forward && carrier)) carrier = &spec;
   }
-  if (carrier) carrier->parameters += total - named;
+  if (carrier) carrier->parameters += chunk_parameters(s_, plan).total() - named;
+  return specs;
 }
 
 const std::vector<Piece>& Lowering::pieces(ChunkId chunk, ActionKind kind, Cut cut) {
@@ -39,8 +39,7 @@ const std::vector<Piece>& Lowering::pieces(ChunkId chunk, ActionKind kind, Cut c
   if (auto [at, is_new] = piece_shapes_.emplace(shape, chunk.value); !is_new)
     return pieces_[key] = pieces_.at({at->second, int(kind), int(cut)});
   const bool forward = kind == ActionKind::forward;
-  auto specs = forward ? forward_ops(*pricer_, plan) : backward_ops(*pricer_, plan);
-  complete_parameters(specs, chunk_parameters(s_, plan).total(), forward);
+  auto specs = complete_ops(plan, forward);
   if (!forward && kind != ActionKind::backward)
     specs = split_backward(specs, kind == ActionKind::weight_gradient);
   const double element =
@@ -88,13 +87,14 @@ Lowering::Placed Lowering::place_action(int unit, const Action& action, Cut cut,
   Placed result;
   TaskSet previous = after, ready = std::move(after);
   double filled = 0;
+  int32_t last_run = -1;  // what completes the bucket that is still open at the end
   bool open = false;
-  auto close_bucket = [&] {
-    if (buckets.size() <= next_bucket) buckets.emplace_back();
-    return &buckets[next_bucket];
+  auto close_bucket = [&](int32_t task) {
+    if (cut == Cut::gradients_ready) buckets[next_bucket].ready[unit] = {task};
+    buckets[next_bucket].parameters = filled;
+    ++next_bucket, filled = 0, open = false;
   };
-  for (size_t i = 0; i < row.size(); ++i) {
-    const auto& piece = row[i];
+  for (const auto& piece : row) {
     const TaskSet& from = piece.beside_previous ? previous : ready;
     const int32_t task =
         piece.program < 0 ? tensor_task(unit, piece.wire, from) : run_task(piece.program, unit, from);
@@ -104,16 +104,16 @@ Lowering::Placed Lowering::place_action(int unit, const Action& action, Cut cut,
     if (!piece.beside_previous) previous = ready, ready.clear();
     ready.push_back(task);
     if (cut == Cut::none || piece.program < 0) continue;
-    filled += piece.parameters;
-    auto* bucket = close_bucket();
-    if (cut == Cut::weights_needed && !open) bucket->ready[unit] = {task};
+    if (!open && buckets.size() <= next_bucket) buckets.emplace_back();
+    if (cut == Cut::weights_needed && !open) buckets[next_bucket].ready[unit] = {task};
     open = true;
-    if (filled >= bucket_size || (i + 1 == row.size() && filled > 0)) {
-      if (cut == Cut::gradients_ready) bucket->ready[unit] = {task};
-      bucket->parameters = filled;
-      ++next_bucket, filled = 0, open = false;
-    }
+    last_run = task;
+    filled += piece.parameters;
+    if (filled >= bucket_size) close_bucket(task);
   }
+  if (open && filled > 0) close_bucket(last_run);
+  if (open && buckets[next_bucket].parameters == 0)
+    buckets.resize(next_bucket);  // opened by pieces without weights
   result.last = ready;
   return result;
 }

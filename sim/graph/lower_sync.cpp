@@ -14,12 +14,21 @@ double Lowering::stage_parameters(StageId stage) const {
   return total;
 }
 
-// Where buckets are not tied to ops: the stage's parameters in buckets of the asked size.
-std::vector<double> Lowering::buckets_of(StageId stage) const {
-  const double total = stage_parameters(stage), size = s_.grad_bucket.value / bytes_of(s_.precision.grads);
-  const int count = std::max(1, int(std::ceil(total / size)));
-  std::vector<double> buckets(count, size);
-  buckets.back() = total - size * (count - 1);
+// Sizes of the stage's buckets where no task waits for each: as along the backward (or forward), a bucket
+// being full when it holds the asked size; no matrix is split.
+std::vector<double> Lowering::buckets_of(StageId stage, bool weights) {
+  const double size = s_.grad_bucket.value / bytes_of(weights ? s_.precision.params : s_.precision.grads);
+  std::vector<double> buckets;
+  for (size_t i = 0; i < chunks_.size(); ++i) {
+    const auto& chunk = chunks_[weights ? i : chunks_.size() - 1 - i];
+    if (chunk.stage != stage) continue;
+    double filled = 0;
+    for (const auto& spec : complete_ops(chunk, weights)) {
+      filled += spec.parameters;
+      if (filled >= size) buckets.push_back(filled), filled = 0;
+    }
+    if (filled > 0) buckets.push_back(filled);
+  }
   return buckets;
 }
 
@@ -28,10 +37,10 @@ void Lowering::lower_gradients() {
   if (s_.layout.dp > 1 && !s_.overlap.grad_reduce)
     for (size_t u = 0; u < g_.units.size(); ++u) {
       auto& buckets = gradient_buckets_[g_.units[u].pp];
-      const auto sizes = buckets_of(StageId(g_.units[u].pp));
-      buckets.resize(sizes.size());
-      for (size_t b = 0; b < sizes.size(); ++b)
-        buckets[b].parameters = sizes[b], buckets[b].ready[int(u)] = compute_done_[u];
+      if (buckets.empty())
+        for (double parameters : buckets_of(StageId(g_.units[u].pp), false))
+          buckets.push_back({parameters, {}});
+      for (auto& bucket : buckets) bucket.ready[int(u)] = compute_done_[u];
     }
   for (const auto& flow : fold_.flows)
     if (flow.pattern.kind == FlowKind::gradients) reduce_gradients(flow);
@@ -140,7 +149,7 @@ void Lowering::gather_weights(const std::vector<int32_t>& updated) {
     if (s_.overlap.param_gather)
       buckets = weight_buckets_[stage.value];
     else
-      for (double parameters : buckets_of(stage)) buckets.push_back({parameters, {}});
+      for (double parameters : buckets_of(stage, true)) buckets.push_back({parameters, {}});
     int32_t previous = -1;
     for (const auto& bucket : buckets) {
       const double bytes = bucket.parameters * bytes_of(s_.precision.params);

@@ -46,6 +46,9 @@ class Lowering {
 
   // lower_actions.cpp
   void lower_actions();
+  // Ops of a chunk's forward or backward. Parameters that none of them names (norms, biases) go with the
+  // first or last that names some, so that buckets add up to the chunk.
+  std::vector<OpSpec> complete_ops(const ChunkPlan& plan, bool forward);
   const std::vector<Piece>& pieces(ChunkId chunk, ActionKind kind, Cut cut);
   Cut cut_of(const Action& action, size_t position, const std::vector<Action>& actions) const;
   Placed place_action(int unit, const Action& action, Cut cut, TaskSet after);
@@ -62,7 +65,7 @@ class Lowering {
   void lower_optimizer();
   int32_t scalar_all_reduce(const TaskSet& after);
   void gather_weights(const std::vector<int32_t>& updated);
-  std::vector<double> buckets_of(StageId stage) const;
+  std::vector<double> buckets_of(StageId stage, bool weights);
   double stage_parameters(StageId stage) const;
 
   const Scenario& s_;

@@ -72,8 +72,9 @@ void book(Program& program, const std::vector<OpSpec>& specs) {
     const auto& op = program.ops[i];
     if (op.stream != Stream::compute) continue;
     if (op.start > at) idle_until(op.start);
-    program.part_s[int(op.part)] += specs[i].op.duration;
-    exposed += op.duration - specs[i].op.duration;
+    const double beside = std::max(0.0, op.duration - specs[i].op.duration);
+    program.part_s[int(op.part)] += op.duration - beside;
+    exposed += beside;
     at = op.start + op.duration;
   }
   if (program.duration > at) idle_until(program.duration);

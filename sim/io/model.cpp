@@ -40,7 +40,7 @@ ModelSpec read_model(const DocNode& node, const std::string& path, Problems& pro
   ModelSpec model;
   MapReader reader(node, path, problems);
   reader.optional("name", model.name);
-  reader.required("layers", model.layers, IntRange{1, 100'000});
+  reader.required("layers", model.layers, IntRange{1, 10'000});
   reader.required("hidden", model.hidden, IntRange{1, 1'000'000});
   reader.required("heads", model.heads, IntRange{1, 16'384});
   reader.optional("kv_heads", model.kv_heads, IntRange{1, 16'384});

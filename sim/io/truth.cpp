@@ -19,7 +19,7 @@ struct Skip {
   std::string reason;
 };
 
-std::string text_of(const DocNode& map, std::string_view key, std::string fallback = {}) {
+std::string text_of(const DocNode& map, std::string_view key, const std::string& fallback = {}) {
   const DocNode* node = map.find(key);
   return node && node->kind == NodeKind::scalar ? node->text : fallback;
 }
@@ -219,7 +219,9 @@ class Reader {
  private:
   static const Stack& stack_of(const DeviceProfile& profile, const FamilyStack* family) {
     const Stack* stack = family ? profile.stack(std::string(family->stack)) : nullptr;
-    return stack ? *stack : *profile.stack(profile.default_stack);
+    if (!stack) stack = profile.stack(profile.default_stack);
+    if (!stack) throw Skip{"profile without the stack it names as its default"};
+    return *stack;
   }
   std::string path(FileKind kind, const std::string& name) {
     DocNode node;

@@ -108,3 +108,27 @@ TEST(Cli, HelpAndVersion) {
   EXPECT_EQ(rehearse("check --help").status, 0);
   EXPECT_THAT(rehearse("--version").out, testing::StartsWith("rehearse "));
 }
+
+TEST(Cli, RunRefusesWhatItCannotHonour) {
+  const std::string run = "run ../fuzz/base.yaml ";
+  for (const char* words :
+       {"--stop-after graph --json x.json", "--stop-after graph --trace x.json",
+        "--stop-after timeline --expect 'mfu<=1'", "--dump x.txt", "--trace-ranks 0", "--trace ''",
+        "--trace ../fuzz/base.yaml", "--json ../fuzz/base.yaml", "--trace x.json --json ./x.json",
+        "--engine magic", "--fold on", "--stop-after lunch", "--trace x.json --trace-detail atom",
+        "--trace x.json --trace-ranks 0,x", "--expect step_time_s", "--expect 'step_time_s<=fast'",
+        "--expect 'no.such<=1'", "--expect 'memory.stages.9.peak_bytes<=1'", "--expect 'memory.stages<=1'"}) {
+    const Outcome refused = rehearse(run + words);
+    EXPECT_EQ(refused.status, 2) << words;
+    EXPECT_EQ(refused.out, "") << words;
+    EXPECT_THAT(refused.err, HasSubstr("[E-CLI]")) << words;
+  }
+}
+
+TEST(Cli, ExpectationsDecideTheStatus) {
+  const std::string run = "run ../fuzz/base.yaml --quiet --json /dev/null ";
+  EXPECT_EQ(rehearse(run + "--expect 'step_time_s>0' --expect 'memory.stages.0.peak_bytes>1'").status, 0);
+  const Outcome missed = rehearse(run + "--expect 'mfu>=2'");
+  EXPECT_EQ(missed.status, 1);
+  EXPECT_THAT(missed.err, HasSubstr("expectation missed: mfu>=2"));
+}

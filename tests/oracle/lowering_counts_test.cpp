@@ -108,6 +108,29 @@ TEST(Lowering, GradientBytesAreTheRingClosedForm) {
       }
 }
 
+// Also where a tensor collective on the wire stands after the last weights.
+TEST(Lowering, WeightBytesAreTheRingClosedForm) {
+  for (const bool overlap : {false, true})
+    for (const int gpus_per_node : {2, 8})
+      for (const int pp : {1, 2}) {
+        Scenario s = tp4_pp2_dp2();
+        s.layout.pp = pp;
+        s.cluster.gpus_per_node = s.cluster.nics_per_node = gpus_per_node;
+        s.cluster.nodes = 8 * pp / gpus_per_node;
+        s.layout.zero = 1;
+        s.overlap.param_gather = overlap;
+        const TaskGraph graph = lowered(s, false);
+        for (size_t u = 0; u < graph.units.size(); ++u) {
+          double parameters = 0, sent = 0;
+          for (const auto& chunk : plan_chunks(s))
+            if (chunk.stage.value == graph.units[u].pp) parameters += chunk_parameters(s, chunk).total();
+          for (const auto& [key, c] : counts_of(graph, int(u)))
+            if (key.first == "weights") sent += c.sent;
+          EXPECT_NEAR(sent / (parameters * 2 / 2), 1, 1e-12) << overlap << ' ' << gpus_per_node << ' ' << pp;
+        }
+      }
+}
+
 TEST(Lowering, TransfersPerBoundary) {
   for (const int chunks : {1, 2}) {
     Scenario s = tp4_pp2_dp2();
