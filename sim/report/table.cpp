@@ -52,9 +52,9 @@ std::string header(const Report& r, const Scenario& s) {
   const auto& l = s.layout;
   std::string order;
   for (Axis a : l.order) order += (order.empty() ? "" : "-") + std::string(axis_name(a));
-  std::string text =
-      fmt::format("{}: {} ({:.4g} B parameters) on {} x {}\n", r.name, s.model.name.empty() ? "model" : s.model.name,
-                  total_parameters(s.model, padded_vocab(s.model, l.tp)) / 1e9, r.ranks, s.profile->name);
+  std::string text = fmt::format(
+      "{}: {} ({:.4g} B parameters) on {} x {}\n", r.name, s.model.name.empty() ? "model" : s.model.name,
+      total_parameters(s.model, padded_vocab(s.model, l.tp)) / 1e9, r.ranks, s.profile->name);
   text += fmt::format("TP {} x PP {} x DP {} ({} from inside out), {} chunk{} a rank, {}{}{}\n", l.tp, l.pp,
                       l.dp, order, l.chunks, l.chunks == 1 ? "" : "s", s.schedule,
                       l.sequence_parallel ? ", sequence parallel" : "",

@@ -74,11 +74,10 @@ TEST(ScheduleCommand, BadCostsHaveAPlace) {
   const Outcome run = schedule("--costs F=1,B=-2,X=3,F=4,c=one");
   EXPECT_EQ(run.status, 2);
   EXPECT_EQ(run.out, "");
-  EXPECT_THAT(
-      run.err,
-      StartsWith("--costs F=1,B=-2,X=3,F=4,c=one:1:7: error: a cost cannot be negative [E-COSTS-VALUE]\n"
-                 "  F=1,B=-2,X=3,F=4,c=one\n"
-                 "        ^\n"));
+  EXPECT_THAT(run.err, StartsWith("--costs F=1,B=-2,X=3,F=4,c=one:1:7: error: a cost lies between 0 and 1e12 "
+                                  "seconds [E-COSTS-VALUE]\n"
+                                  "  F=1,B=-2,X=3,F=4,c=one\n"
+                                  "        ^\n"));
   EXPECT_THAT(run.err, HasSubstr(":1:10: error: 'X' is no cost [E-COSTS-KEY]\n"));
   EXPECT_THAT(run.err, HasSubstr(":1:14: error: 'F' is given twice [E-COSTS-KEY]\n"));
   EXPECT_THAT(run.err, HasSubstr(":1:20: error: 'one' is not a decimal number [E-COSTS-VALUE]\n"));
