@@ -33,6 +33,8 @@ std::string output_of(const std::string& command) {
   std::array<char, 4096> buffer{};
   for (size_t n; (n = fread(buffer.data(), 1, buffer.size(), pipe)) > 0;) text.append(buffer.data(), n);
   EXPECT_EQ(pclose(pipe), 0) << command;
+  for (const std::string source = REHEARSE_SOURCE_DIR "/"; text.find(source) != std::string::npos;)
+    text.erase(text.find(source), source.size());
   // The one figure that differs from run to run, and the digest, which names the profile and not the step.
   text = std::regex_replace(text, std::regex("\"wall_s\": [0-9.e-]+"), "\"wall_s\": 0");
   return rounded(std::regex_replace(text, std::regex("\"digest\": \"[0-9a-f]+\""), "\"digest\": \"\""));
