@@ -59,7 +59,8 @@ void read_cluster(DocNode& node, Scenario& scenario, Context& context) {
       !inline_file(*topology, "cluster.topology", FileKind::topology, context))
     return;
   if (topology && topology->kind == NodeKind::list) {
-    MapReader(*topology, "cluster.topology", context.problems);
+    const MapReader refused(*topology, "cluster.topology",
+                            context.problems);  // notes that a list is no mapping
     return;
   }
   const DocNode merged = merge_cluster(node);

@@ -24,7 +24,7 @@ std::string_view text_of(const uint8_t* bytes, size_t size) {
 }
 
 std::string write_file(const Ground& ground, const std::string& name, std::string_view text) {
-  const std::string path = ground.scratch + "/" + name;
+  std::string path = ground.scratch + "/" + name;
   std::ofstream(path, std::ios::binary) << text;
   return path;
 }
