@@ -127,7 +127,7 @@ std::pair<std::vector<int>, int> dense(const std::vector<Key>& keys) {
   return {colours, int(seen.size())};
 }
 
-using Key = std::vector<int>;
+using Key = std::vector<int64_t>;
 
 Key flow_key(const FlowPattern& f, const Colours& c, int self) {
   Key key{self};
@@ -166,7 +166,7 @@ Colours refine(const std::vector<FlowPattern>& flows, int unit_count, int pp, in
       const auto& f = flows[i];
       for (size_t role = 0; role < f.units.size(); ++role)
         units[f.units[role]].push_back(2 * flow[i] + (f.kind == FlowKind::stage_transfer && role == 1));
-      for (auto [l, w] : f.links) links[l].insert(links[l].end(), {flow[i] * 4096 + w});
+      for (auto [l, w] : f.links) links[l].push_back((int64_t(flow[i]) << 32) + w);
     }
     auto close = [](std::vector<Key>& all, const std::vector<int>& own) {
       for (size_t i = 0; i < all.size(); ++i) {
@@ -253,7 +253,7 @@ Fold make_fold(const ParallelLayout& layout, const Fabric& fabric, const FoldOpt
   for (const auto& members : classes(colours.flow)) {
     FoldedFlow folded{flows[members[0]], {}, 1};
     std::map<int, int> slices_of_unit, weights, own;
-    for (auto [l, w] : flows[members[0]].links) own[colours.link[l]] = w;
+    for (auto [l, w] : flows[members[0]].links) own[colours.link[l]] = std::max(own[colours.link[l]], w);
     for (int i : members) {
       const auto& f = flows[i];
       if (f.slice >= 0 && f.units[0] == flows[members[0]].units[0]) ++slices_of_unit[f.units[0]];

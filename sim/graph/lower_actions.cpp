@@ -18,8 +18,8 @@ Lowering::Placed& Lowering::placed(int unit, ChunkId chunk, MicroBatch micro, bo
   return (forward ? forwards_ : backwards_)[unit][cell];
 }
 
-std::vector<OpSpec> Lowering::complete_ops(const ChunkPlan& plan, bool forward) {
-  auto specs = forward ? forward_ops(*pricer_, plan) : backward_ops(*pricer_, plan);
+std::vector<OpSpec> Lowering::complete_ops(const ChunkPlan& plan, bool forward, const GroupShape& tp_shape) {
+  auto specs = forward ? forward_ops(*pricer_, plan, tp_shape) : backward_ops(*pricer_, plan, tp_shape);
   double named = 0;
   OpSpec* carrier = nullptr;
   for (auto& spec : specs) {
@@ -30,16 +30,16 @@ std::vector<OpSpec> Lowering::complete_ops(const ChunkPlan& plan, bool forward) 
   return specs;
 }
 
-const std::vector<Piece>& Lowering::pieces(ChunkId chunk, ActionKind kind, Cut cut) {
-  const auto key = std::make_tuple(chunk.value, int(kind), int(cut));
+const std::vector<Piece>& Lowering::pieces(ChunkId chunk, ActionKind kind, Cut cut, int tp_shape) {
+  const auto key = std::make_tuple(chunk.value, int(kind), int(cut), tp_shape);
   if (auto found = pieces_.find(key); found != pieces_.end()) return found->second;
   const auto& plan = chunks_[chunk.value];
-  const auto shape = std::make_tuple(plan.layers, plan.recomputed_layers, int(plan.embedding), int(plan.head),
-                                     int(kind), int(cut));
-  if (auto [at, is_new] = piece_shapes_.emplace(shape, chunk.value); !is_new)
-    return pieces_[key] = pieces_.at({at->second, int(kind), int(cut)});
+  const auto size = std::make_tuple(plan.layers, plan.recomputed_layers, int(plan.embedding), int(plan.head),
+                                    int(kind), int(cut), tp_shape);
+  if (auto [at, is_new] = alike_.emplace(size, chunk.value); !is_new)
+    return pieces_[key] = pieces_.at({at->second, int(kind), int(cut), tp_shape});
   const bool forward = kind == ActionKind::forward;
-  auto specs = complete_ops(plan, forward);
+  auto specs = complete_ops(plan, forward, tp_shapes_[tp_shape]);
   if (!forward && kind != ActionKind::backward)
     specs = split_backward(specs, kind == ActionKind::weight_gradient);
   const double element =
@@ -69,6 +69,7 @@ int32_t Lowering::tensor_task(int unit, const OpSpec& collective, const TaskSet&
   task.units = unit_set({unit});
   task.peers = int16_t(fold_.ranks_each);
   task.duration = collective.op.duration;
+  task.slows = true;
   if (collective.wire)
     put_on_wire(task, flow_from(FlowKind::tensor, unit, g_.units[unit].pp), collective.wire_cost);
   return add(task, after);
@@ -77,13 +78,14 @@ int32_t Lowering::tensor_task(int unit, const OpSpec& collective, const TaskSet&
 Lowering::Placed Lowering::place_action(int unit, const Action& action, Cut cut, TaskSet after) {
   const int stage = g_.units[unit].pp;
   auto& buckets = cut == Cut::weights_needed ? weight_buckets_[stage] : gradient_buckets_[stage];
-  const auto& row = pieces(action.chunk, action.kind, cut);
+  const auto& row = pieces(action.chunk, action.kind, cut, unit_shape_[unit]);
   const double bucket_size =
       s_.grad_bucket.value / bytes_of(cut == Cut::weights_needed ? s_.precision.params : s_.precision.grads);
   // Buckets of this stage are in the order in which its chunks first fill (or need) them, the same in every
   // replica.
   size_t next_bucket = 0;
-  for (const auto& bucket : buckets) next_bucket += bucket.ready.count(unit);
+  if (cut != Cut::none)
+    for (const auto& bucket : buckets) next_bucket += bucket.ready.count(unit);
   Placed result;
   TaskSet previous = after, ready = std::move(after);
   double filled = 0;
@@ -190,8 +192,8 @@ void Lowering::transfer(int unit, size_t position, const Action& action, ChunkId
     edge(sent, first_of_action_[unit][position + 1]);
   int32_t arrived = sent;
   if (s_.layout.scatter_gather && !s_.layout.sequence_parallel) {
-    const auto gather =
-        pricer_->tp_collective("stage gather", CollectiveOp::all_gather, whole, s_.precision.params);
+    const auto gather = pricer_->tp_collective("stage gather", CollectiveOp::all_gather, whole,
+                                               s_.precision.params, tp_shapes_[unit_shape_[receiver]]);
     arrived = tensor_task(receiver, gather, {sent});
   }
   edge(arrived, placed(receiver, to_chunk, action.micro, forward).first);

@@ -23,7 +23,7 @@ std::vector<double> Lowering::buckets_of(StageId stage, bool weights) {
     const auto& chunk = chunks_[weights ? i : chunks_.size() - 1 - i];
     if (chunk.stage != stage) continue;
     double filled = 0;
-    for (const auto& spec : complete_ops(chunk, weights)) {
+    for (const auto& spec : complete_ops(chunk, weights, tp_shapes_[0])) {
       filled += spec.parameters;
       if (filled >= size) buckets.push_back(filled), filled = 0;
     }
@@ -88,7 +88,8 @@ void Lowering::reduce_norms(int unit) {
   for (const auto& chunk : chunks_)
     if (chunk.stage.value == g_.units[unit].pp) replicated += chunk_parameters(s_, chunk).replicated;
   const auto reduce = pricer_->tp_collective("norm gradients", CollectiveOp::all_reduce,
-                                             replicated * bytes_of(s_.precision.grads), s_.precision.grads);
+                                             replicated * bytes_of(s_.precision.grads), s_.precision.grads,
+                                             tp_shapes_[unit_shape_[unit]]);
   sync_done_[unit].push_back(tensor_task(unit, reduce, sync_done_[unit]));
 }
 
@@ -125,16 +126,14 @@ void Lowering::lower_optimizer() {
   TaskSet norms;
   for (size_t u = 0; u < g_.units.size(); ++u) {
     const double parameters = stage_parameters(StageId(g_.units[u].pp)) / shards;
-    norms.push_back(program_task("gradient norm", {pricer_->memory("gradient norm", norm_bytes * parameters)},
-                                 int(u), sync_done_[u]));
+    norms.push_back(optimizer_task("gradient norm", norm_bytes * parameters, int(u), sync_done_[u]));
   }
   const TaskSet agreed = layout_.ranks() > 1 ? TaskSet{scalar_all_reduce(norms)} : norms;
   std::vector<int32_t> updated;
   const double update_bytes = std::max(0.0, s_.stack.optimizer_bytes_per_param.value - norm_bytes);
   for (size_t u = 0; u < g_.units.size(); ++u) {
     const double parameters = stage_parameters(StageId(g_.units[u].pp)) / shards;
-    updated.push_back(
-        program_task("optimizer", {pricer_->memory("adam", update_bytes * parameters)}, int(u), agreed));
+    updated.push_back(optimizer_task("optimizer", update_bytes * parameters, int(u), agreed));
   }
   if (s_.layout.zero > 0 && s_.layout.dp > 1) gather_weights(updated);
 }

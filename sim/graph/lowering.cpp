@@ -33,10 +33,9 @@ Lowering::Lowering(const Scenario& scenario, const Schedule& schedule, const Low
                       {.fold = options.fold,
                        .tied_embeddings = scenario.model.tied_embeddings,
                        .wrap_around = scenario.layout.chunks > 1})) {
-  const GroupShape tp_shape = shape_of(unit_ranks(layout_, 0, 0), layout_, fabric_);
   for (const auto& flow : fold_.flows)
     flow_index_.emplace(std::make_tuple(flow.pattern.kind, flow.pattern.units[0], flow.pattern.b), &flow);
-  pricer_ = std::make_unique<OpPricer>(s_, tp_shape, g_.traffic);
+  pricer_ = std::make_unique<OpPricer>(s_, g_.traffic);
 }
 
 TaskGraph Lowering::run() && {
@@ -52,9 +51,11 @@ TaskGraph Lowering::run() && {
 }
 
 void Lowering::describe_units_and_links() {
-  for (const auto& unit : fold_.units)
+  for (const auto& unit : fold_.units) {
     g_.units.push_back(
         {unit.dp, unit.pp, unit.members, fold_.ranks_each, unit_ranks(layout_, unit.dp, unit.pp)});
+    unit_shape_.push_back(shape_index(shape_of(g_.units.back().ranks, layout_, fabric_)));
+  }
   for (const auto& link : fold_.links)
     g_.links.push_back({fabric_.link(link.representative).rate.value * s_.stack.network_efficiency.value,
                         link.members, link.representative});
@@ -67,6 +68,13 @@ void Lowering::describe_units_and_links() {
   first_of_action_.resize(units);
   compute_done_.resize(units);
   sync_done_.resize(units);
+}
+
+int Lowering::shape_index(const GroupShape& shape) {
+  const auto at = std::find(tp_shapes_.begin(), tp_shapes_.end(), shape);
+  const auto index = int(at - tp_shapes_.begin());
+  if (at == tp_shapes_.end()) tp_shapes_.push_back(shape);
+  return index;
 }
 
 int32_t Lowering::add(Task task, const TaskSet& after) {
@@ -92,10 +100,14 @@ int32_t Lowering::run_task(int program, int unit, const TaskSet& after) {
   return add(task, after);
 }
 
-int32_t Lowering::program_task(const char* name, std::vector<OpSpec> specs, int unit, const TaskSet& after) {
-  for (auto& spec : specs) spec.op.part = Part::optimizer;
-  g_.programs.push_back(make_program(name, specs, s_.stack));
-  return run_task(int(g_.programs.size()) - 1, unit, after);
+int32_t Lowering::optimizer_task(const std::string& name, double bytes, int unit, const TaskSet& after) {
+  const auto [at, is_new] = optimizer_programs_.emplace(std::make_pair(name, bytes), int(g_.programs.size()));
+  if (is_new) {
+    OpSpec pass = pricer_->memory(name, bytes);
+    pass.op.part = Part::optimizer;
+    g_.programs.push_back(make_program(name, {pass}, s_.stack));
+  }
+  return run_task(at->second, unit, after);
 }
 
 int Lowering::route_of(const FoldedFlow& flow) {

@@ -34,7 +34,9 @@ class Lowering {
   void edge(int32_t from, int32_t to) { edges_.emplace_back(from, to); }
   int32_t unit_set(std::vector<int32_t> units);
   int32_t run_task(int program, int unit, const TaskSet& after);
-  int32_t program_task(const char* name, std::vector<OpSpec> specs, int unit, const TaskSet& after);
+  // A pass of the optimizer over `bytes` of HBM.
+  int32_t optimizer_task(const std::string& name, double bytes, int unit, const TaskSet& after);
+  int shape_index(const GroupShape& shape);
   // A collective over the ranks of `flow`: a flow on the wire, a calibrated duration inside a node.
   int32_t collective_task(const FoldedFlow& flow, Stream stream, const Traffic& traffic,
                           const TaskSet& after);
@@ -48,8 +50,8 @@ class Lowering {
   void lower_actions();
   // Ops of a chunk's forward or backward. Parameters that none of them names (norms, biases) go with the
   // first or last that names some, so that buckets add up to the chunk.
-  std::vector<OpSpec> complete_ops(const ChunkPlan& plan, bool forward);
-  const std::vector<Piece>& pieces(ChunkId chunk, ActionKind kind, Cut cut);
+  std::vector<OpSpec> complete_ops(const ChunkPlan& plan, bool forward, const GroupShape& tp_shape);
+  const std::vector<Piece>& pieces(ChunkId chunk, ActionKind kind, Cut cut, int tp_shape);
   Cut cut_of(const Action& action, size_t position, const std::vector<Action>& actions) const;
   Placed place_action(int unit, const Action& action, Cut cut, TaskSet after);
   void lower_transfers();
@@ -77,8 +79,11 @@ class Lowering {
   TaskGraph g_;
   std::vector<std::pair<int32_t, int32_t>> edges_;
   std::unique_ptr<OpPricer> pricer_;
-  std::map<std::tuple<int, int, int>, std::vector<Piece>> pieces_;
-  std::map<std::tuple<int, int, int, int, int, int>, int> piece_shapes_;
+  std::vector<GroupShape> tp_shapes_;  // ways in which TP groups lie on nodes
+  std::vector<int> unit_shape_;        // [unit class]: index into tp_shapes_
+  std::map<std::tuple<int, int, int, int>, std::vector<Piece>> pieces_;  // by chunk, kind, cut, TP shape
+  std::map<std::tuple<int, int, int, int, int, int, int>, int> alike_;   // chunks of one size share pieces
+  std::map<std::pair<std::string, double>, int> optimizer_programs_;     // by name and bytes
   std::vector<std::vector<Placed>> forwards_, backwards_;  // [unit class][chunk of the stage x micro-batches]
   std::vector<std::vector<int32_t>> first_of_action_;      // [unit class][position in the stage's schedule]
   std::vector<TaskSet> compute_done_;                      // [unit class]: end of its last action

@@ -46,8 +46,13 @@ constexpr double kRope = 4;
 
 class ChunkOps {
  public:
-  ChunkOps(OpPricer& pricer, const ChunkPlan& chunk)
-      : pricer_(pricer), s_(pricer.scenario()), m_(s_.model), chunk_(chunk), d_(dims_of(s_)) {}
+  ChunkOps(OpPricer& pricer, const ChunkPlan& chunk, const GroupShape& tp_shape)
+      : pricer_(pricer),
+        s_(pricer.scenario()),
+        m_(s_.model),
+        chunk_(chunk),
+        tp_shape_(tp_shape),
+        d_(dims_of(s_)) {}
 
   std::vector<OpSpec> forward() {
     if (chunk_.embedding) embedding_forward();
@@ -97,15 +102,17 @@ class ChunkOps {
     push(pricer_.gemm(name, {m, n, k}, GemmRole::forward, compute())).parameters =
         recomputing_ ? 0 : parameters;
   }
+  OpSpec tp_collective(const char* what, CollectiveOp op) {
+    return pricer_.tp_collective(what, op, activation_bytes(), s_.precision.params, tp_shape_);
+  }
   // Column-parallel entry and row-parallel exit of a TP region (Shoeybi 2019; Korthikanti 2022 for AG/RS).
   void enter_region(const char* what) {
-    if (s_.layout.sequence_parallel)
-      push(pricer_.tp_collective(what, CollectiveOp::all_gather, activation_bytes(), s_.precision.params));
+    if (s_.layout.sequence_parallel) push(tp_collective(what, CollectiveOp::all_gather));
   }
   void leave_region(const char* what) {
     if (s_.layout.tp == 1) return;
     const auto op = s_.layout.sequence_parallel ? CollectiveOp::reduce_scatter : CollectiveOp::all_reduce;
-    push(pricer_.tp_collective(what, op, activation_bytes(), s_.precision.params));
+    push(tp_collective(what, op));
   }
 
   void core_forward() {
@@ -166,8 +173,7 @@ class ChunkOps {
   void linear_backward(const std::string& name, double n, double k, bool reduce_input, const char* what) {
     const bool sp = s_.layout.sequence_parallel;
     if (reduce_input && sp) {
-      auto& gather = push(
-          pricer_.tp_collective(what, CollectiveOp::all_gather, activation_bytes(), s_.precision.params));
+      auto& gather = push(tp_collective(what, CollectiveOp::all_gather));
       gather.weight_gradient = true;
     }
     auto& dgrad = push(pricer_.gemm(name + " dgrad", {d_.tokens, k, n}, GemmRole::input_gradient, compute()));
@@ -233,7 +239,7 @@ class ChunkOps {
   void loss_collectives() {
     if (s_.layout.tp == 1) return;
     for (int i = 0; i < 3; ++i)
-      push(pricer_.tp_collective("loss", CollectiveOp::all_reduce, d_.tokens * 4, DType::fp32));
+      push(pricer_.tp_collective("loss", CollectiveOp::all_reduce, d_.tokens * 4, DType::fp32, tp_shape_));
   }
   double loss_bytes() const { return s_.stack.loss_bytes_per_logit.value * d_.tokens * d_.vocab / 2; }
   void head_forward() {
@@ -248,8 +254,7 @@ class ChunkOps {
     push(pricer_.memory("loss backward", loss_bytes()));
     const bool sp = s_.layout.sequence_parallel;
     if (sp) {
-      auto& gather = push(pricer_.tp_collective("head backward", CollectiveOp::all_gather, activation_bytes(),
-                                                s_.precision.params));
+      auto& gather = push(tp_collective("head backward", CollectiveOp::all_gather));
       gather.weight_gradient = true;
     }
     push(pricer_.gemm("head gemm dgrad", {d_.tokens, d_.hidden, d_.vocab}, GemmRole::input_gradient, wide()))
@@ -268,6 +273,7 @@ class ChunkOps {
   const Scenario& s_;
   const ModelSpec& m_;
   const ChunkPlan& chunk_;
+  const GroupShape& tp_shape_;
   Dims d_;
   std::vector<OpSpec> ops_;
   int layer_ = -1;
@@ -276,8 +282,8 @@ class ChunkOps {
 
 }  // namespace
 
-OpPricer::OpPricer(const Scenario& scenario, const GroupShape& tp_shape, std::vector<Traffic>& traffic)
-    : scenario_(scenario), tp_shape_(tp_shape), traffic_(traffic) {
+OpPricer::OpPricer(const Scenario& scenario, std::vector<Traffic>& traffic)
+    : scenario_(scenario), traffic_(traffic) {
   const double nodes = std::max(1.0, double(scenario.cluster.gpus()) / scenario.cluster.gpus_per_node);
   straggler_ = 1 + scenario.stack.straggler_per_doubling.value * std::log2(nodes);
 }
@@ -335,7 +341,8 @@ int OpPricer::traffic_id(const Traffic& t) {
   return int(traffic_.size()) - 1;
 }
 
-OpSpec OpPricer::tp_collective(const std::string& what, CollectiveOp op, double bytes, DType dtype) {
+OpSpec OpPricer::tp_collective(const std::string& what, CollectiveOp op, double bytes, DType dtype,
+                               const GroupShape& shape) {
   const int n = scenario_.layout.tp;
   OpSpec spec;
   spec.op.name = nccl_kernel_name(op, dtype, Bytes(bytes));
@@ -344,13 +351,13 @@ OpSpec OpPricer::tp_collective(const std::string& what, CollectiveOp op, double 
   spec.op.stream = Stream::tp;
   spec.op.traffic =
       traffic_id({Axis::tp, what, op, n, bytes, bytes_sent_per_rank(op, n, bytes), false, dtype});
-  spec.wire = tp_on_wire();
+  spec.wire = shape.nodes > 1;
   if (spec.wire) {
-    const int nics = std::min(tp_shape_.per_node, scenario_.cluster.nics_per_node);
-    spec.wire_cost = across_nodes(*scenario_.profile, scenario_.stack, op, tp_shape_, Bytes(bytes),
-                                  scenario_.cluster.nvlink,
-                                  scenario_.cluster.nic * nics * scenario_.stack.network_efficiency.value,
-                                  scenario_.cluster.nic_latency);
+    const int nics = std::min(shape.per_node, scenario_.cluster.nics_per_node);
+    spec.wire_cost =
+        across_nodes(*scenario_.profile, scenario_.stack, op, shape, Bytes(bytes), scenario_.cluster.nvlink,
+                     scenario_.cluster.nic * nics * scenario_.stack.network_efficiency.value,
+                     scenario_.cluster.nic_latency);
   } else {
     const auto time = in_node_collective(*scenario_.profile, scenario_.stack, op, n, Bytes(bytes),
                                          scenario_.cluster.nvlink);
@@ -360,12 +367,12 @@ OpSpec OpPricer::tp_collective(const std::string& what, CollectiveOp op, double 
   return spec;
 }
 
-std::vector<OpSpec> forward_ops(OpPricer& pricer, const ChunkPlan& chunk) {
-  return ChunkOps(pricer, chunk).forward();
+std::vector<OpSpec> forward_ops(OpPricer& pricer, const ChunkPlan& chunk, const GroupShape& tp_shape) {
+  return ChunkOps(pricer, chunk, tp_shape).forward();
 }
 
-std::vector<OpSpec> backward_ops(OpPricer& pricer, const ChunkPlan& chunk) {
-  return ChunkOps(pricer, chunk).backward();
+std::vector<OpSpec> backward_ops(OpPricer& pricer, const ChunkPlan& chunk, const GroupShape& tp_shape) {
+  return ChunkOps(pricer, chunk, tp_shape).backward();
 }
 
 std::vector<OpSpec> split_backward(const std::vector<OpSpec>& backward, bool weight) {

@@ -25,30 +25,31 @@ struct OpSpec {
 // Prices ops for one scenario; remembers GEMM and attention times by shape.
 class OpPricer {
  public:
-  OpPricer(const Scenario& scenario, const GroupShape& tp_shape, std::vector<Traffic>& traffic);
+  OpPricer(const Scenario& scenario, std::vector<Traffic>& traffic);
 
   OpSpec gemm(std::string name, GemmShape shape, GemmRole role, DType dtype);
   OpSpec attention(std::string name, bool backward);
   OpSpec memory(std::string name, double bytes);
-  // TP collective over `bytes` (as the API counts them); `what` names its ledger row.
-  OpSpec tp_collective(const std::string& what, CollectiveOp op, double bytes, DType dtype);
+  // TP collective over `bytes` (as the API counts them) of a group that lies as `shape`; `what` names its
+  // ledger row.
+  OpSpec tp_collective(const std::string& what, CollectiveOp op, double bytes, DType dtype,
+                       const GroupShape& shape);
   int traffic_id(const Traffic& traffic);
 
   const Scenario& scenario() const { return scenario_; }
-  bool tp_on_wire() const { return tp_shape_.nodes > 1; }
 
  private:
   const Scenario& scenario_;
-  GroupShape tp_shape_;
   std::vector<Traffic>& traffic_;
   double straggler_ = 1;  // multiplies kernel times
   std::map<std::tuple<double, double, double, double, int, int>, KernelTime> gemms_;
 };
 
-// Forward of a chunk: embedding (first chunk), blocks, head and loss (last chunk).
-std::vector<OpSpec> forward_ops(OpPricer& pricer, const ChunkPlan& chunk);
+// Forward of a chunk: embedding (first chunk), blocks, head and loss (last chunk). `tp_shape`: how its TP
+// group lies.
+std::vector<OpSpec> forward_ops(OpPricer& pricer, const ChunkPlan& chunk, const GroupShape& tp_shape);
 // Whole backward of a chunk, recompute included; layers in reverse order.
-std::vector<OpSpec> backward_ops(OpPricer& pricer, const ChunkPlan& chunk);
+std::vector<OpSpec> backward_ops(OpPricer& pricer, const ChunkPlan& chunk, const GroupShape& tp_shape);
 // The part of a backward that a split schedule runs as I (weight = false) or W (weight = true).
 std::vector<OpSpec> split_backward(const std::vector<OpSpec>& backward, bool weight);
 

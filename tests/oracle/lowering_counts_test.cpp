@@ -166,5 +166,31 @@ TEST(Lowering, TensorGroupsAcrossNodesPutTheirCollectivesOnTheWire) {
   EXPECT_EQ(flows, s.micro_batches() * (4 * s.model.layers + 5));
 }
 
+// TP 4 on nodes of 6 GPUs: the second of three TP groups lies across both nodes, the others inside one.
+TEST(Lowering, EachTensorGroupIsPricedAsItLies) {
+  Scenario s = test::small_scenario();
+  s.layout.tp = 4, s.layout.dp = 3;
+  s.batch.global = 6;
+  s.cluster.nodes = 2;
+  s.cluster.gpus_per_node = s.cluster.nics_per_node = 6;
+  const int calls = s.micro_batches() * (4 * s.model.layers + 5);
+  for (bool fold : {false, true}) {
+    const auto graph = lowered(s, fold);
+    for (int u = 0; u < int(graph.units.size()); ++u) {
+      const auto& ranks = graph.units[u].ranks;
+      int inside = 0, on_wire = 0;
+      for (const auto& task : graph.tasks) {
+        if (graph.unit_sets[task.units] != std::vector<int32_t>{u}) continue;
+        on_wire += task.kind == TaskKind::flow && task.stream == Stream::tp;
+        if (task.program < 0) continue;
+        for (const auto& op : graph.programs[task.program].ops) inside += op.stream == Stream::tp;
+      }
+      const bool across = ranks.front().value / 6 != ranks.back().value / 6;
+      EXPECT_EQ(on_wire, across ? calls : 0) << "unit " << u << ", fold " << fold;
+      EXPECT_EQ(inside, across ? 0 : calls) << "unit " << u << ", fold " << fold;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace rehearse
