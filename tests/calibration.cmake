@@ -1,0 +1,32 @@
+# Tests of the harness stand apart: libsimgrid exports MPI symbols, so no program links both it and MPI.
+file(GLOB calibration_tests CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/calibration/*.cpp)
+file(GLOB ranks_tests CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/calibration/ranks/*.cpp)
+
+function(calibration_test name)
+  add_executable(${name} ${ARGN})
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
+  target_compile_definitions(${name} PRIVATE REHEARSE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  foreach(library rehearse_host_backend rehearse_calibration)
+    if(TARGET ${library})
+      target_link_libraries(${name} PRIVATE ${library})
+    endif()
+  endforeach()
+endfunction()
+
+if(calibration_tests)
+  calibration_test(test_calibration ${calibration_tests})
+  target_link_libraries(test_calibration PRIVATE GTest::gmock_main)
+  gtest_discover_tests(test_calibration PROPERTIES LABELS unit DISCOVERY_TIMEOUT 60)
+endif()
+
+# Every rank is one process of the program; skipped without mpirun.
+if(ranks_tests)
+  calibration_test(test_calibration_ranks ${ranks_tests})
+  target_link_libraries(test_calibration_ranks PRIVATE GTest::gmock)
+  foreach(ranks 2 3 4)
+    add_test(NAME calibration_ranks_${ranks}
+      COMMAND bash ${PROJECT_SOURCE_DIR}/tests/calibration/ranks/start.sh ${ranks} $<TARGET_FILE:test_calibration_ranks>)
+    set_tests_properties(calibration_ranks_${ranks} PROPERTIES
+      LABELS unit SKIP_RETURN_CODE 77 TIMEOUT 120 PROCESSORS ${ranks})
+  endforeach()
+endif()
