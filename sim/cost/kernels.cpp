@@ -26,8 +26,6 @@ constexpr Tile kTiles[] = {{256, 1, kAnyWidth}, {128, 1.15, kAnyWidth}, {64, 1.4
 
 double round_up(double x, double unit) { return std::ceil(x / unit) * unit; }
 
-bool is_16_bit(DType t) { return t == DType::fp16 || t == DType::bf16; }
-
 double peak_of(const DeviceProfile& profile, DType dtype) {
   const Constant* peak = profile.peak(dtype);
   if (!peak) throw std::invalid_argument("profile " + profile.name + " has no peak for the type of a GEMM");

@@ -5,19 +5,6 @@
 
 namespace rehearse {
 
-enum class GemmRole { forward, input_gradient, weight_gradient };
-
-// C[m,n] = A[m,k] B[k,n], `batch` of them in one kernel (the score and value GEMMs of unfused attention).
-struct GemmShape {
-  double m, n, k;
-  double batch = 1;
-};
-
-struct AttentionShape {
-  double batch, sequence, heads, kv_heads, head_dim;
-  bool causal;
-};
-
 struct KernelTime {
   Seconds time;
   Basis basis = Basis::guess;
@@ -39,21 +26,25 @@ Seconds gemm_reference(const DeviceProfile& profile, DType dtype, const GemmShap
 // logarithm, between the 6 nearest measured shapes with weights 1/distance; distance over log2(m), log2(n),
 // 0.7 log2(k) and the logarithm of m's padding; times the reference of the shape (basis fitted). fp16 and
 // bf16 share a table. A type without a table runs at the 16-bit surface's share of its own reference (basis
-// guess). A batch is looked up as one GEMM whose rows are stacked, (batch m, n, k), with the batch's own
-// reference (basis guess: no public 16-bit table of them); where n or k is not a multiple of 8 it runs at
-// DeviceProfile::odd_head_flops. Weight gradients take Stack::wgrad_scale, all take Stack::gemm_scale, none
-// ends before Stack::kernel_floor_s. Throws std::invalid_argument where the profile has no peak for `dtype`
-// or a dimension is not positive.
+// guess). A batch is looked up in the table of batched GEMMs by the same rule, log2(batch) being one more
+// coordinate; without one as one GEMM whose rows are stacked, (batch m, n, k), with the batch's own
+// reference (basis guess); where n or k is not a multiple of 8 it runs at
+// DeviceProfile::odd_head_flops. A table of the role leads; where a general one serves, weight gradients take
+// Stack::wgrad_scale. All take Stack::gemm_scale, none ends before Stack::kernel_floor_s. Throws
+// std::invalid_argument where the profile has no peak for `dtype` or a dimension is not positive.
 KernelTime gemm(const DeviceProfile& profile, const Stack& stack, DType dtype, GemmShape shape,
                 GemmRole role);
 
-// Fused attention in 16 bit over `sequence` queries and keys. FLOPs 4 batch heads sequence^2 head_dim, half
+// Fused attention over `sequence` queries and keys. FLOPs 4 batch heads sequence^2 head_dim, half
 // when causal; time / roofline interpolated as for GEMMs in log2(sequence, batch x heads, heads / kv_heads,
 // head_dim). Backward is DeviceProfile::attention_backward times forward. Without a table 60 % of the
 // roofline is assumed (basis guess).
-KernelTime attention(const DeviceProfile& profile, const Stack& stack, AttentionShape shape, bool backward);
+KernelTime attention(const DeviceProfile& profile, const Stack& stack, DType dtype, AttentionShape shape,
+                     bool backward);
 
-// Stack::kernel_floor_s + bytes read and written / (Stack::memory_efficiency x HBM bandwidth).
-KernelTime memory_pass(const DeviceProfile& profile, const Stack& stack, Bytes moved);
+// A pass over `moved` bytes. With a table of the kernel and type: a measured shape has its measured time,
+// else time / (3 us + elements x 4 B / HBM bandwidth) is interpolated as for GEMMs in log2(rows) and
+// log2(width). Without: Stack::kernel_floor_s + moved / (Stack::memory_efficiency x HBM bandwidth).
+KernelTime memory_pass(const DeviceProfile& profile, const Stack& stack, const MemoryCall& call, Bytes moved);
 
 }  // namespace rehearse

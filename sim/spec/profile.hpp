@@ -3,19 +3,16 @@
 #pragma once
 #include <cmath>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "sim/base/basis.hpp"
 #include "sim/base/units.hpp"
+#include "sim/spec/kernel.hpp"
 
 namespace rehearse {
-
-enum class DType : uint8_t { fp32, tf32, fp16, bf16, fp8 };
-constexpr double bytes_of(DType t) {
-  return t == DType::fp32 || t == DType::tf32 ? 4 : t == DType::fp8 ? 1 : 2;
-}
 
 enum class CollectiveOp : uint8_t {
   all_reduce,
@@ -49,12 +46,38 @@ struct GemmRow {
 };
 struct GemmTable {
   DType dtype = DType::bf16;
-  std::vector<GemmRow> rows;  // ascending by (m, n, k), no shape twice
+  std::optional<GemmRole> role;  // none: forward layout, and serves every role
+  std::vector<GemmRow> rows;     // ascending by (m, n, k), no shape twice
   Basis basis = Basis::measured;
   std::string file, source, licence, caveats;
 };
 
-// One measured fused attention, forward. `causal` rows compute half of the score square. Logarithms as for
+// Measured batched GEMMs, as unfused attention runs them; any role.
+struct BatchedGemmRow {
+  GemmShape shape;
+  double seconds;
+};
+struct BatchedGemmTable {
+  DType dtype = DType::bf16;
+  std::vector<BatchedGemmRow> rows;  // ascending by (batch, m, n, k), no shape twice
+  Basis basis = Basis::measured;
+  std::string file, source, licence, caveats;
+};
+
+// One measured memory-bound pass.
+struct MemoryRow {
+  MemoryShape shape;
+  double seconds;
+};
+struct MemoryTable {
+  MemoryKernel kernel = MemoryKernel::copy;
+  DType dtype = DType::bf16;
+  std::vector<MemoryRow> rows;  // ascending by (rows, width), no shape twice
+  Basis basis = Basis::measured;
+  std::string file, source, licence, caveats;
+};
+
+// One measured fused attention. `causal` rows compute half of the score square. Logarithms as for
 // GEMMs: of the sequence, of batch x heads, of heads / kv_heads, of the head size.
 struct AttentionRow {
   AttentionRow(double batch_, double sequence_, double heads_, double kv_heads_, double head_dim_,
@@ -76,6 +99,8 @@ struct AttentionRow {
   float log2_sequence, log2_blocks, log2_share, log2_head_dim;
 };
 struct AttentionTable {
+  DType dtype = DType::bf16;
+  bool backward = false;
   std::vector<AttentionRow>
       rows;  // ascending by (sequence, batch, heads, kv_heads, head_dim, causal), none twice
   Basis basis = Basis::measured;
@@ -133,10 +158,12 @@ struct DeviceProfile {
   Constant sms;                 // streaming multiprocessors
   Constant framework_bytes;     // CUDA context, NCCL buffers, allocator slack
   std::vector<std::pair<DType, Constant>> peak_flops;  // dense, FLOP/s
-  std::vector<GemmTable> gemm;
+  std::vector<GemmTable> gemm;                         // one a type and role
+  std::vector<BatchedGemmTable> batched_gemm;          // one a type
+  std::vector<MemoryTable> memory;                     // one a kernel and type
   std::vector<AttentionTable> attention;
-  Constant attention_backward;  // backward time over forward time of fused attention
-  Constant odd_head_flops;      // FLOP/s of batched GEMMs whose n or k is not a multiple of 8
+  Constant attention_backward;  // backward time over forward time of fused attention, where no table has it
+  Constant odd_head_flops;  // FLOP/s of batched GEMMs whose n or k is not a multiple of 8, without a table
   std::vector<CollectiveTable> collectives;
   std::vector<CollectiveAlgorithm>
       algorithms;              // at least one; latency and payload where no table measures them
