@@ -32,12 +32,19 @@ double peak_of(const DeviceProfile& profile, DType dtype) {
   return peak->value;
 }
 
-const GemmTable* table_for(const DeviceProfile& profile, DType dtype) {
-  for (const auto& table : profile.gemm)
-    if (table.dtype == dtype) return &table;
-  for (const auto& table : profile.gemm)
-    if (is_16_bit(table.dtype) && is_16_bit(dtype)) return &table;
+// Of the type, else of the other 16-bit type; `fits` says what else is asked of the table.
+template <class Table, class F>
+const Table* table_for(const std::vector<Table>& tables, DType dtype, F fits) {
+  for (const auto& table : tables)
+    if (table.dtype == dtype && fits(table)) return &table;
+  for (const auto& table : tables)
+    if (is_16_bit(table.dtype) && is_16_bit(dtype) && fits(table)) return &table;
   return nullptr;
+}
+
+const GemmTable* table_for(const DeviceProfile& profile, DType dtype, GemmRole role) {
+  const auto own = table_for(profile.gemm, dtype, [&](const GemmTable& t) { return t.role == role; });
+  return own ? own : table_for(profile.gemm, dtype, [](const GemmTable& t) { return !t.role; });
 }
 
 const GemmRow* measured(const GemmTable& table, double m, double n, double k) {
@@ -84,10 +91,10 @@ KernelTime scaled(const Stack& stack, KernelTime t, double factor) {
   return t;
 }
 
-double attention_roofline(const DeviceProfile& profile, const AttentionShape& a) {
+double attention_roofline(const DeviceProfile& profile, DType dtype, const AttentionShape& a) {
   const double flops = 4 * a.batch * a.heads * a.sequence * a.sequence * a.head_dim * (a.causal ? 0.5 : 1);
-  const double moved = 2 * a.batch * a.sequence * a.head_dim * (2 * a.heads + 2 * a.kv_heads);
-  return std::max(flops / peak_of(profile, DType::bf16), moved / profile.hbm_bytes_per_s.value);
+  const double moved = bytes_of(dtype) * a.batch * a.sequence * a.head_dim * (2 * a.heads + 2 * a.kv_heads);
+  return std::max(flops / peak_of(profile, dtype), moved / profile.hbm_bytes_per_s.value);
 }
 
 // Distance of a measured attention from the asked one. Sequence and independent blocks of work move the time
@@ -98,23 +105,70 @@ double attention_distance(const AttentionRow& row, const AttentionRow& asked) {
   return ds * ds + db * db + 0.04 * dk * dk + dd * dd + (row.causal == asked.causal ? 0 : 0.25);
 }
 
-KernelTime attention_forward(const DeviceProfile& profile, const AttentionShape& a) {
-  const double roofline = attention_roofline(profile, a);
-  if (profile.attention.empty()) return {Seconds(roofline / kGuessedAttentionShare), Basis::guess, true};
+bool has_attention(const DeviceProfile& profile, DType dtype, bool backward) {
+  return table_for(profile.attention, dtype,
+                   [&](const AttentionTable& t) { return t.backward == backward; }) != nullptr;
+}
+
+KernelTime attention_by_table(const DeviceProfile& profile, DType dtype, const AttentionShape& a,
+                              bool backward) {
   const AttentionRow asked(a.batch, a.sequence, a.heads, a.kv_heads, a.head_dim, a.causal, 0);
   Nearest<const AttentionRow*> found;
-  for (const auto& table : profile.attention)
+  for (const auto& table : profile.attention) {
+    if (table.backward != backward || is_16_bit(table.dtype) != is_16_bit(dtype)) continue;
     for (const auto& row : table.rows) {
       if (row.sequence == a.sequence && row.batch == a.batch && row.heads == a.heads &&
           row.kv_heads == a.kv_heads && row.head_dim == a.head_dim && row.causal == a.causal)
         return {Seconds(row.seconds), table.basis, false};
       found.offer(attention_distance(row, asked), &row);
     }
+  }
   const double ratio = std::exp(found.interpolate([&](const AttentionRow* r) {
     const AttentionShape at{r->batch, r->sequence, r->heads, r->kv_heads, r->head_dim, r->causal};
-    return std::log(r->seconds / attention_roofline(profile, at));
+    return std::log(r->seconds / attention_roofline(profile, dtype, at));
   }));
-  return {Seconds(roofline * ratio), Basis::fitted, found.nearest() > 1.0 + 1e-9};
+  return {Seconds(attention_roofline(profile, dtype, a) * ratio), Basis::fitted,
+          found.nearest() > 1.0 + 1e-9};
+}
+
+KernelTime attention_forward(const DeviceProfile& profile, DType dtype, const AttentionShape& a) {
+  if (has_attention(profile, dtype, false)) return attention_by_table(profile, dtype, a, false);
+  return {Seconds(attention_roofline(profile, dtype, a) / kGuessedAttentionShare), Basis::guess, true};
+}
+
+// Batches of GEMMs and memory passes by exact shape, else between the nearest of time / reference.
+KernelTime batched_by_table(const DeviceProfile& profile, const BatchedGemmTable& table,
+                            const GemmShape& at) {
+  const auto log2 = [](double v) { return std::log2(v); };
+  Nearest<const BatchedGemmRow*> found;
+  for (const auto& row : table.rows) {
+    if (row.shape == at) return {Seconds(row.seconds), table.basis, false};
+    const double db = log2(row.shape.batch / at.batch), dm = log2(row.shape.m / at.m),
+                 dn = log2(row.shape.n / at.n), dk = log2(row.shape.k / at.k);
+    found.offer(db * db + dm * dm + dn * dn + dk * dk, &row);
+  }
+  const double ratio = found.interpolate([&](const BatchedGemmRow* row) {
+    return std::log(row->seconds / gemm_reference(profile, table.dtype, row->shape).value);
+  });
+  return {gemm_reference(profile, table.dtype, at) * std::exp(ratio), Basis::fitted,
+          found.nearest() > 1.0 + 1e-9};
+}
+
+double memory_reference(const DeviceProfile& profile, const MemoryShape& shape) {
+  return kReferenceFloor + 4 * shape.elements() / profile.hbm_bytes_per_s.value;
+}
+
+KernelTime memory_by_table(const DeviceProfile& profile, const MemoryTable& table, const MemoryShape& at) {
+  Nearest<const MemoryRow*> found;
+  for (const auto& row : table.rows) {
+    if (row.shape == at) return {Seconds(row.seconds), table.basis, false};
+    const double dr = std::log2(row.shape.rows / at.rows), dw = std::log2(row.shape.width / at.width);
+    found.offer(dr * dr + dw * dw, &row);
+  }
+  const double ratio = found.interpolate(
+      [&](const MemoryRow* row) { return std::log(row->seconds / memory_reference(profile, row->shape)); });
+  return {Seconds(memory_reference(profile, at) * std::exp(ratio)), Basis::fitted,
+          found.nearest() > 1.0 + 1e-9};
 }
 
 }  // namespace
@@ -143,18 +197,22 @@ KernelTime gemm(const DeviceProfile& profile, const Stack& stack, DType dtype, G
                 GemmRole role) {
   if (!(shape.m > 0 && shape.n > 0 && shape.k > 0 && shape.batch > 0))
     throw std::invalid_argument("a GEMM needs positive dimensions");
-  const double scale =
-      stack.gemm_scale.value * (role == GemmRole::weight_gradient ? stack.wgrad_scale.value : 1);
   const bool batched = shape.batch > 1;
+  const GemmTable* table = table_for(profile, dtype, role);
+  const bool own = table != nullptr;
+  if (!own) table = table_for(profile, DType::bf16, role);
+  const bool of_role = table && table->role;
+  const double scale =
+      stack.gemm_scale.value * (role == GemmRole::weight_gradient && !of_role ? stack.wgrad_scale.value : 1);
+  if (batched)
+    if (const auto* batches = table_for(profile.batched_gemm, dtype, [](const auto&) { return true; }))
+      return scaled(stack, batched_by_table(profile, *batches, shape), stack.gemm_scale.value);
   const Seconds roofline = gemm_roofline(profile, dtype, shape);
-  if (batched && (std::fmod(shape.n, 8) != 0 || std::fmod(shape.k, 8) != 0)) {
+  if (batched && is_16_bit(dtype) && (std::fmod(shape.n, 8) != 0 || std::fmod(shape.k, 8) != 0)) {
     const double flops = 2 * shape.batch * shape.m * shape.n * shape.k;
     const Seconds odd(std::max(flops / profile.odd_head_flops.value, roofline.value));
     return scaled(stack, {odd, profile.odd_head_flops.basis, false}, scale);
   }
-  const GemmTable* table = table_for(profile, dtype);
-  const bool own = table != nullptr;
-  if (!own) table = table_for(profile, DType::bf16);
   if (!table) return scaled(stack, {roofline / kGuessedGemmShare, Basis::guess, true}, scale);
   if (own && !batched)
     if (const GemmRow* row = measured(*table, shape.m, shape.n, shape.k))
@@ -167,13 +225,20 @@ KernelTime gemm(const DeviceProfile& profile, const Stack& stack, DType dtype, G
   return scaled(stack, t, scale);
 }
 
-KernelTime attention(const DeviceProfile& profile, const Stack& stack, AttentionShape shape, bool backward) {
-  KernelTime t = attention_forward(profile, shape);
+KernelTime attention(const DeviceProfile& profile, const Stack& stack, DType dtype, AttentionShape shape,
+                     bool backward) {
+  if (backward && has_attention(profile, dtype, true))
+    return scaled(stack, attention_by_table(profile, dtype, shape, true), 1);
+  KernelTime t = attention_forward(profile, dtype, shape);
   if (backward && t.basis == Basis::measured) t.basis = profile.attention_backward.basis;
   return scaled(stack, t, backward ? profile.attention_backward.value : 1);
 }
 
-KernelTime memory_pass(const DeviceProfile& profile, const Stack& stack, Bytes moved) {
+KernelTime memory_pass(const DeviceProfile& profile, const Stack& stack, const MemoryCall& call,
+                       Bytes moved) {
+  if (const auto* table = table_for(profile.memory, call.dtype,
+                                    [&](const MemoryTable& t) { return t.kernel == call.kernel; }))
+    return scaled(stack, memory_by_table(profile, *table, call.shape), 1);
   const BytesPerSec rate(stack.memory_efficiency.value * profile.hbm_bytes_per_s.value);
   return {Seconds(stack.kernel_floor_s.value) + moved / rate, stack.memory_efficiency.basis, false};
 }

@@ -126,14 +126,16 @@ void Lowering::lower_optimizer() {
   TaskSet norms;
   for (size_t u = 0; u < g_.units.size(); ++u) {
     const double parameters = stage_parameters(StageId(g_.units[u].pp)) / shards;
-    norms.push_back(optimizer_task("gradient norm", norm_bytes * parameters, int(u), sync_done_[u]));
+    norms.push_back(optimizer_task("gradient norm", MemoryKernel::square_sum, parameters, norm_bytes, int(u),
+                                   sync_done_[u]));
   }
   const TaskSet agreed = layout_.ranks() > 1 ? TaskSet{scalar_all_reduce(norms)} : norms;
   std::vector<int32_t> updated;
   const double update_bytes = std::max(0.0, s_.stack.optimizer_bytes_per_param.value - norm_bytes);
   for (size_t u = 0; u < g_.units.size(); ++u) {
     const double parameters = stage_parameters(StageId(g_.units[u].pp)) / shards;
-    updated.push_back(optimizer_task("optimizer", update_bytes * parameters, int(u), agreed));
+    updated.push_back(
+        optimizer_task("optimizer", MemoryKernel::adam, parameters, update_bytes, int(u), agreed));
   }
   if (s_.layout.zero > 0 && s_.layout.dp > 1) gather_weights(updated);
 }

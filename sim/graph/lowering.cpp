@@ -100,10 +100,12 @@ int32_t Lowering::run_task(int program, int unit, const TaskSet& after) {
   return add(task, after);
 }
 
-int32_t Lowering::optimizer_task(const std::string& name, double bytes, int unit, const TaskSet& after) {
-  const auto [at, is_new] = optimizer_programs_.emplace(std::make_pair(name, bytes), int(g_.programs.size()));
+int32_t Lowering::optimizer_task(const std::string& name, MemoryKernel kernel, double parameters,
+                                 double bytes, int unit, const TaskSet& after) {
+  const auto [at, is_new] =
+      optimizer_programs_.emplace(std::make_pair(name, parameters), int(g_.programs.size()));
   if (is_new) {
-    OpSpec pass = pricer_->memory(name, bytes);
+    OpSpec pass = pricer_->memory(name, {s_.precision.params, kernel, {1, parameters}}, bytes * parameters);
     pass.op.part = Part::optimizer;
     g_.programs.push_back(make_program(name, {pass}, s_.stack));
   }

@@ -34,8 +34,9 @@ class Lowering {
   void edge(int32_t from, int32_t to) { edges_.emplace_back(from, to); }
   int32_t unit_set(std::vector<int32_t> units);
   int32_t run_task(int program, int unit, const TaskSet& after);
-  // A pass of the optimizer over `bytes` of HBM.
-  int32_t optimizer_task(const std::string& name, double bytes, int unit, const TaskSet& after);
+  // A pass of the optimizer over `parameters`, `bytes` of HBM each.
+  int32_t optimizer_task(const std::string& name, MemoryKernel kernel, double parameters, double bytes,
+                         int unit, const TaskSet& after);
   int shape_index(const GroupShape& shape);
   // A collective over the ranks of `flow`: a flow on the wire, a calibrated duration inside a node.
   int32_t collective_task(const FoldedFlow& flow, Stream stream, const Traffic& traffic,

@@ -84,8 +84,22 @@ class ChunkOps {
     ops_.push_back(std::move(spec));
     return ops_.back();
   }
-  void memory(const char* name, double bytes_per_element, double elements) {
-    push(pricer_.memory(name, bytes_per_element * d_.width / 2 * elements));
+  // `bytes` an element of 16 bit; the type is that of activations.
+  void memory(const char* name, MemoryKernel kernel, double bytes, double rows, double width) {
+    const MemoryCall call{s_.precision.params, kernel, {rows, width}};
+    push(pricer_.memory(name, call, bytes * d_.width / 2 * rows * width));
+  }
+  void residual(const char* name) {
+    memory(name, m_.dropout ? MemoryKernel::dropout_add : MemoryKernel::add, residual_bytes(), d_.norm_tokens,
+           d_.hidden);
+  }
+  void residual_backward() {
+    memory("dropout add backward", m_.dropout ? MemoryKernel::dropout_backward : MemoryKernel::add,
+           residual_bytes(), d_.norm_tokens, d_.hidden);
+  }
+  // Over the hidden states that norms see.
+  void pass(const char* name, MemoryKernel kernel, double bytes) {
+    memory(name, kernel, bytes, d_.norm_tokens, d_.hidden);
   }
   template <class F>
   void recompute(F body) {
@@ -120,11 +134,11 @@ class ChunkOps {
       push(pricer_.attention("flash attention", false));
       return;
     }
-    const double scores = d_.batch_heads * d_.sequence * d_.sequence;
+    const double rows = d_.batch_heads * d_.sequence;
     push(pricer_.gemm("scores gemm", {d_.sequence, d_.sequence, d_.head_dim, d_.batch_heads},
                       GemmRole::forward, wide()));
-    memory("softmax", kSoftmax, scores);
-    if (m_.dropout) memory("attention dropout", kScoreDropout, scores);
+    memory("softmax", MemoryKernel::softmax, kSoftmax, rows, d_.sequence);
+    if (m_.dropout) memory("attention dropout", MemoryKernel::dropout, kScoreDropout, rows, d_.sequence);
     push(pricer_.gemm("context gemm", {d_.sequence, d_.head_dim, d_.sequence, d_.batch_heads},
                       GemmRole::forward, wide()));
   }
@@ -134,38 +148,41 @@ class ChunkOps {
       push(pricer_.attention("flash attention backward", true));
       return;
     }
-    const double scores = d_.batch_heads * d_.sequence * d_.sequence;
+    const double rows = d_.batch_heads * d_.sequence;
     const GemmShape to_scores{d_.sequence, d_.sequence, d_.head_dim, d_.batch_heads};
     const GemmShape to_heads{d_.sequence, d_.head_dim, d_.sequence, d_.batch_heads};
     push(pricer_.gemm("context gemm dgrad", to_scores, GemmRole::input_gradient, wide()));
     push(pricer_.gemm("value gemm dgrad", to_heads, GemmRole::input_gradient, wide()));
-    if (m_.dropout) memory("attention dropout backward", kScoreDropout, scores);
-    memory("softmax backward", kSoftmaxBackward, scores);
+    if (m_.dropout)
+      memory("attention dropout backward", MemoryKernel::dropout_backward, kScoreDropout, rows, d_.sequence);
+    memory("softmax backward", MemoryKernel::softmax_backward, kSoftmaxBackward, rows, d_.sequence);
     push(pricer_.gemm("query gemm dgrad", to_heads, GemmRole::input_gradient, wide()));
     push(pricer_.gemm("key gemm dgrad", to_heads, GemmRole::input_gradient, wide()));
   }
 
+  void rope(const char* name) { memory(name, MemoryKernel::rope, kRope, d_.tokens, d_.q + d_.kv); }
   double qkv_width() const { return d_.q + 2 * d_.kv; }
   double fc1_width() const { return m_.mlp == Mlp::swiglu ? 2 * d_.ffn : d_.ffn; }
 
   void block_forward(const char* what) {
-    const double n = d_.norm_tokens * d_.hidden;
-    memory("norm", kNormForward, n);
+    pass("norm", MemoryKernel::norm, kNormForward);
     enter_region(what);
     matmul("qkv gemm", d_.tokens, qkv_width(), d_.hidden, d_.hidden * qkv_width());
-    if (m_.position == PositionEmbedding::rope) memory("rope", kRope, d_.tokens * (d_.q + d_.kv));
+    if (m_.position == PositionEmbedding::rope) rope("rope");
     core_forward();
     matmul("proj gemm", d_.tokens, d_.hidden, d_.q, d_.hidden * d_.q);
     leave_region(what);
-    memory("dropout add", residual_bytes(), n);
-    memory("norm", kNormForward, n);
+    residual("dropout add");
+    pass("norm", MemoryKernel::norm, kNormForward);
     enter_region(what);
     matmul("fc1 gemm", d_.tokens, fc1_width(), d_.hidden, d_.hidden * fc1_width());
-    memory(m_.mlp == Mlp::swiglu ? "swiglu" : "gelu", m_.mlp == Mlp::swiglu ? kGated : kGelu,
-           d_.tokens * d_.ffn);
+    if (m_.mlp == Mlp::swiglu)
+      memory("swiglu", MemoryKernel::swiglu, kGated, d_.tokens, d_.ffn);
+    else
+      memory("gelu", MemoryKernel::gelu, kGelu, d_.tokens, d_.ffn);
     matmul("fc2 gemm", d_.tokens, d_.hidden, d_.ffn, d_.hidden * d_.ffn);
     leave_region(what);
-    memory("dropout add", residual_bytes(), n);
+    residual("dropout add");
   }
 
   // Y = X W, W[k, n]: dX = dY W^T, dW = X^T dY. Under sequence parallelism X was kept as a shard and is
@@ -188,48 +205,51 @@ class ChunkOps {
   }
   void accumulate(double parameters) {
     const double bytes = s_.stack.grad_accumulate_bytes.value * parameters;
-    auto& add = push(pricer_.memory("accumulate gradient", bytes));
+    const MemoryCall call{s_.precision.params, MemoryKernel::accumulate, {1, parameters}};
+    auto& add = push(pricer_.memory("accumulate gradient", call, bytes));
     add.weight_gradient = true;
     add.parameters = parameters;
   }
 
   void block_backward() {
     const char* what = "block backward";
-    const double n = d_.norm_tokens * d_.hidden;
-    memory("dropout add backward", residual_bytes(), n);
+    residual_backward();
     enter_region(what);
     linear_backward("fc2 gemm", d_.hidden, d_.ffn, false, what);
-    memory(m_.mlp == Mlp::swiglu ? "swiglu backward" : "gelu backward",
-           m_.mlp == Mlp::swiglu ? kGatedBackward : kGeluBackward, d_.tokens * d_.ffn);
+    if (m_.mlp == Mlp::swiglu)
+      memory("swiglu backward", MemoryKernel::swiglu_backward, kGatedBackward, d_.tokens, d_.ffn);
+    else
+      memory("gelu backward", MemoryKernel::gelu_backward, kGeluBackward, d_.tokens, d_.ffn);
     linear_backward("fc1 gemm", fc1_width(), d_.hidden, true, what);
-    memory("norm backward", kNormBackward, n);
-    memory("gradient add", kGradientAdd, n);
-    memory("dropout add backward", residual_bytes(), n);
+    pass("norm backward", MemoryKernel::norm_backward, kNormBackward);
+    pass("gradient add", MemoryKernel::add, kGradientAdd);
+    residual_backward();
     enter_region(what);
     linear_backward("proj gemm", d_.hidden, d_.q, false, what);
     if (s_.recompute.kind == RecomputeKind::selective) recompute([&] { core_forward(); });
     core_backward();
-    if (m_.position == PositionEmbedding::rope) memory("rope backward", kRope, d_.tokens * (d_.q + d_.kv));
+    if (m_.position == PositionEmbedding::rope) rope("rope backward");
     linear_backward("qkv gemm", qkv_width(), d_.hidden, true, what);
-    memory("norm backward", kNormBackward, n);
-    memory("gradient add", kGradientAdd, n);
+    pass("norm backward", MemoryKernel::norm_backward, kNormBackward);
+    pass("gradient add", MemoryKernel::add, kGradientAdd);
   }
 
   double embedding_weights() const { return d_.vocab * d_.hidden; }
   void embedding_forward() {
-    const double n = d_.tokens * d_.hidden;
-    auto& lookup = push(pricer_.memory("embedding lookup", 2 * d_.width * n));
+    const MemoryCall call{s_.precision.params, MemoryKernel::embedding, {d_.tokens, d_.hidden}};
+    auto& lookup = push(pricer_.memory("embedding lookup", call, 2 * d_.width * call.shape.elements()));
     lookup.parameters = embedding_weights() +
                         (m_.position == PositionEmbedding::learned ? double(m_.sequence) * m_.hidden : 0);
     leave_region("embedding forward");
-    if (m_.position == PositionEmbedding::learned)
-      memory("position add", kResidual, d_.norm_tokens * d_.hidden);
-    if (m_.dropout) memory("embedding dropout", kScoreDropout, d_.norm_tokens * d_.hidden);
+    if (m_.position == PositionEmbedding::learned) pass("position add", MemoryKernel::add, kResidual);
+    if (m_.dropout) pass("embedding dropout", MemoryKernel::dropout, kScoreDropout);
   }
   void embedding_backward() {
-    if (m_.dropout) memory("embedding dropout backward", kScoreDropout, d_.norm_tokens * d_.hidden);
+    if (m_.dropout) pass("embedding dropout backward", MemoryKernel::dropout_backward, kScoreDropout);
     enter_region("embedding backward");
-    push(pricer_.memory("embedding scatter", 2 * d_.width * d_.tokens * d_.hidden)).weight_gradient = true;
+    const MemoryCall call{s_.precision.params, MemoryKernel::embedding_backward, {d_.tokens, d_.hidden}};
+    push(pricer_.memory("embedding scatter", call, 2 * d_.width * call.shape.elements())).weight_gradient =
+        true;
     accumulate(embedding_weights() +
                (m_.position == PositionEmbedding::learned ? double(m_.sequence) * m_.hidden : 0));
   }
@@ -241,17 +261,21 @@ class ChunkOps {
     for (int i = 0; i < 3; ++i)
       push(pricer_.tp_collective("loss", CollectiveOp::all_reduce, d_.tokens * 4, DType::fp32, tp_shape_));
   }
-  double loss_bytes() const { return s_.stack.loss_bytes_per_logit.value * d_.tokens * d_.vocab / 2; }
+  // Half of the loss's bytes each way.
+  void loss(const char* name, MemoryKernel kernel) {
+    const MemoryCall call{s_.precision.params, kernel, {d_.tokens, d_.vocab}};
+    push(pricer_.memory(name, call, s_.stack.loss_bytes_per_logit.value / 2 * call.shape.elements()));
+  }
   void head_forward() {
-    memory("final norm", kNormForward, d_.norm_tokens * d_.hidden);
+    pass("final norm", MemoryKernel::norm, kNormForward);
     enter_region("head forward");
     push(pricer_.gemm("head gemm", {d_.tokens, d_.vocab, d_.hidden}, GemmRole::forward, wide())).parameters =
         embedding_weights();
-    push(pricer_.memory("loss", loss_bytes()));
+    loss("loss", MemoryKernel::cross_entropy);
     loss_collectives();
   }
   void head_backward() {
-    push(pricer_.memory("loss backward", loss_bytes()));
+    loss("loss backward", MemoryKernel::cross_entropy_backward);
     const bool sp = s_.layout.sequence_parallel;
     if (sp) {
       auto& gather = push(tp_collective("head backward", CollectiveOp::all_gather));
@@ -266,7 +290,7 @@ class ChunkOps {
     wgrad.beside_previous = s_.overlap.tp && ops_.size() - 1 > before;
     wgrad.weight_gradient = true;
     accumulate(embedding_weights());
-    memory("final norm backward", kNormBackward, d_.norm_tokens * d_.hidden);
+    pass("final norm backward", MemoryKernel::norm_backward, kNormBackward);
   }
 
   OpPricer& pricer_;
@@ -281,91 +305,6 @@ class ChunkOps {
 };
 
 }  // namespace
-
-OpPricer::OpPricer(const Scenario& scenario, std::vector<Traffic>& traffic)
-    : scenario_(scenario), traffic_(traffic) {
-  const double nodes = std::max(1.0, double(scenario.cluster.gpus()) / scenario.cluster.gpus_per_node);
-  straggler_ = 1 + scenario.stack.straggler_per_doubling.value * std::log2(nodes);
-}
-
-OpSpec OpPricer::gemm(std::string name, GemmShape shape, GemmRole role, DType dtype) {
-  const auto key = std::make_tuple(shape.m, shape.n, shape.k, shape.batch, int(role), int(dtype));
-  auto found = gemms_.find(key);
-  if (found == gemms_.end())
-    found =
-        gemms_.emplace(key, rehearse::gemm(*scenario_.profile, scenario_.stack, dtype, shape, role)).first;
-  OpSpec spec;
-  spec.op.name = std::move(name);
-  spec.op.kind = OpKind::gemm;
-  spec.op.duration = found->second.time.value * straggler_;
-  spec.op.flops = 2 * shape.m * shape.n * shape.k * shape.batch;
-  spec.op.bytes = bytes_of(dtype) * shape.batch * (shape.m * shape.k + shape.k * shape.n + shape.m * shape.n);
-  spec.op.outside = found->second.outside;
-  return spec;
-}
-
-OpSpec OpPricer::attention(std::string name, bool backward) {
-  const auto& s = scenario_;
-  const double tp = s.layout.tp;
-  const AttentionShape shape{double(s.batch.micro),    double(s.batch.sequence),
-                             s.model.heads / tp,       std::max(1.0, s.model.kv_heads / tp),
-                             double(s.model.head_dim), true};
-  const auto time = rehearse::attention(*s.profile, s.stack, shape, backward);
-  OpSpec spec;
-  spec.op.name = std::move(name);
-  spec.op.kind = OpKind::attention;
-  spec.op.duration = time.time.value * straggler_;
-  spec.op.flops =
-      (backward ? 2.5 : 1) * 2 * shape.batch * shape.sequence * shape.sequence * shape.heads * shape.head_dim;
-  spec.op.outside = time.outside;
-  return spec;
-}
-
-OpSpec OpPricer::memory(std::string name, double bytes) {
-  OpSpec spec;
-  spec.op.name = std::move(name);
-  spec.op.kind = OpKind::memory;
-  spec.op.duration = memory_pass(*scenario_.profile, scenario_.stack, Bytes(bytes)).time.value * straggler_;
-  spec.op.bytes = bytes;
-  return spec;
-}
-
-int OpPricer::traffic_id(const Traffic& t) {
-  for (size_t i = 0; i < traffic_.size(); ++i) {
-    const auto& have = traffic_[i];
-    if (have.axis == t.axis && have.what == t.what && have.op == t.op && have.group_size == t.group_size &&
-        have.bytes_per_call == t.bytes_per_call && have.scalar == t.scalar && have.dtype == t.dtype)
-      return int(i);
-  }
-  traffic_.push_back(t);
-  return int(traffic_.size()) - 1;
-}
-
-OpSpec OpPricer::tp_collective(const std::string& what, CollectiveOp op, double bytes, DType dtype,
-                               const GroupShape& shape) {
-  const int n = scenario_.layout.tp;
-  OpSpec spec;
-  spec.op.name = nccl_kernel_name(op, dtype, Bytes(bytes));
-  spec.op.kind = OpKind::collective;
-  spec.op.part = Part::exposed_tp;
-  spec.op.stream = Stream::tp;
-  spec.op.traffic =
-      traffic_id({Axis::tp, what, op, n, bytes, bytes_sent_per_rank(op, n, bytes), false, dtype});
-  spec.wire = shape.nodes > 1;
-  if (spec.wire) {
-    const int nics = std::min(shape.per_node, scenario_.cluster.nics_per_node);
-    spec.wire_cost =
-        across_nodes(*scenario_.profile, scenario_.stack, op, shape, Bytes(bytes), scenario_.cluster.nvlink,
-                     scenario_.cluster.nic * nics * scenario_.stack.network_efficiency.value,
-                     scenario_.cluster.nic_latency);
-  } else {
-    const auto time = in_node_collective(*scenario_.profile, scenario_.stack, op, n, Bytes(bytes),
-                                         scenario_.cluster.nvlink);
-    spec.op.duration = time.time.value;
-    spec.op.outside = time.outside;
-  }
-  return spec;
-}
 
 std::vector<OpSpec> forward_ops(OpPricer& pricer, const ChunkPlan& chunk, const GroupShape& tp_shape) {
   return ChunkOps(pricer, chunk, tp_shape).forward();

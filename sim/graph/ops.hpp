@@ -29,7 +29,8 @@ class OpPricer {
 
   OpSpec gemm(std::string name, GemmShape shape, GemmRole role, DType dtype);
   OpSpec attention(std::string name, bool backward);
-  OpSpec memory(std::string name, double bytes);
+  // A pass that moves `bytes` of HBM in all.
+  OpSpec memory(std::string name, const MemoryCall& call, double bytes);
   // TP collective over `bytes` (as the API counts them) of a group that lies as `shape`; `what` names its
   // ledger row.
   OpSpec tp_collective(const std::string& what, CollectiveOp op, double bytes, DType dtype,

@@ -10,6 +10,7 @@
 
 #include "sim/plan/layout.hpp"
 #include "sim/schedule/schedule.hpp"
+#include "sim/spec/kernel.hpp"
 
 namespace rehearse {
 
@@ -68,6 +69,7 @@ struct Op {
   double start = 0, duration = 0;  // s
   double flops = 0, bytes = 0;     // FLOPs done, HBM bytes moved (compute)
   int traffic = -1;                // index into TaskGraph::traffic for collectives
+  KernelCall call;                 // what it computes; none for collectives and gaps
   int layer = -1;                  // layer of the chunk, -1 outside the blocks
   bool outside = false;            // its time was read outside the calibrated range
 };

@@ -23,6 +23,11 @@ constexpr Named<CollectiveOp> kOps[] = {
     {"reduce_scatter", "", CollectiveOp::reduce_scatter}, {"all_to_all", "", CollectiveOp::all_to_all},
     {"send_recv", "", CollectiveOp::send_recv},           {"broadcast", "", CollectiveOp::broadcast}};
 
+constexpr Named<GemmRole> kRoles[] = {{"forward", "", GemmRole::forward},
+                                      {"input_gradient", "", GemmRole::input_gradient},
+                                      {"weight_gradient", "", GemmRole::weight_gradient}};
+constexpr Named<bool> kDirections[] = {{"forward", "", false}, {"backward", "", true}};
+
 enum class Unit { number, bytes, seconds, bytes_per_s, flop_per_s };
 
 // A key that holds one constant of T.
@@ -127,8 +132,8 @@ void read_device(const DocNode& node, Problems& problems, DeviceProfile& out) {
         out.peak_flops.emplace_back(type.value, flops);
       }
     types.finish();
-    if (peaks->kind == NodeKind::map && !peaks->find("bf16") && !peaks->find("fp16"))
-      problems.add(peaks->mark, "device.peak", "E-KEY-MISSING", "device.peak needs bf16 or fp16");
+    if (peaks->kind == NodeKind::map && peaks->entries.empty())
+      problems.add(peaks->mark, "device.peak", "E-KEY-MISSING", "device.peak needs a type");
   }
   map.finish();
 }
@@ -235,15 +240,46 @@ void read_gemm(const DocNode& node, const std::string& path, TableReader& reader
   MapReader map(node, path, reader.problems);
   GemmTable table;
   map.required("dtype", table.dtype, kDTypes);
+  if (GemmRole role; map.optional("role", role, kRoles)) table.role = role;
   auto& rows = table.rows;
   reader.read(map, table, kColumns, 3, [&](const double* v) {
     if (rows.size() == rows.capacity()) rows.reserve(rows.empty() ? 32768 : 2 * rows.size());
     rows.emplace_back(v[0], v[1], v[2], v[3] * 1e-6, rows.empty() ? nullptr : &rows.back());
   });
   for (const auto& other : out.gemm)
-    if (other.dtype == table.dtype)
-      map.problem(node.mark, "dtype", "E-PROFILE-TABLE", "two GEMM tables for one type");
+    if (other.dtype == table.dtype && other.role == table.role)
+      map.problem(node.mark, "dtype", "E-PROFILE-TABLE", "two GEMM tables for one type and role");
   out.gemm.push_back(std::move(table));
+}
+
+void read_batched_gemm(const DocNode& node, const std::string& path, TableReader& reader,
+                       DeviceProfile& out) {
+  static constexpr CsvColumn kColumns[] = {{"batch"}, {"m"}, {"n"}, {"k"}, {"time_us"}};
+  MapReader map(node, path, reader.problems);
+  BatchedGemmTable table;
+  map.required("dtype", table.dtype, kDTypes);
+  reader.read(map, table, kColumns, 4, [&](const double* v) {
+    table.rows.push_back({{v[1], v[2], v[3], v[0]}, v[4] * 1e-6});
+  });
+  for (const auto& other : out.batched_gemm)
+    if (other.dtype == table.dtype)
+      map.problem(node.mark, "dtype", "E-PROFILE-TABLE", "two tables of batched GEMMs for one type");
+  out.batched_gemm.push_back(std::move(table));
+}
+
+void read_memory(const DocNode& node, const std::string& path, TableReader& reader, DeviceProfile& out) {
+  static constexpr CsvColumn kColumns[] = {{"rows"}, {"width"}, {"time_us"}};
+  MapReader map(node, path, reader.problems);
+  MemoryTable table;
+  map.required("kernel", table.kernel, kMemoryKernels);
+  map.required("dtype", table.dtype, kDTypes);
+  reader.read(map, table, kColumns, 2, [&](const double* v) {
+    table.rows.push_back({{v[0], v[1]}, v[2] * 1e-6});
+  });
+  for (const auto& other : out.memory)
+    if (other.dtype == table.dtype && other.kernel == table.kernel)
+      map.problem(node.mark, "kernel", "E-PROFILE-TABLE", "two tables for one kernel and type");
+  out.memory.push_back(std::move(table));
 }
 
 void read_attention(const DocNode& node, const std::string& path, TableReader& reader, DeviceProfile& out) {
@@ -251,6 +287,8 @@ void read_attention(const DocNode& node, const std::string& path, TableReader& r
                                            {"head_dim"}, {"causal", true}, {"time_us"}};
   MapReader map(node, path, reader.problems);
   AttentionTable table;
+  map.optional("dtype", table.dtype, kDTypes);
+  map.optional("direction", table.backward, kDirections);
   reader.read(map, table, kColumns, 6, [&](const double* v) {
     table.rows.emplace_back(v[1], v[0], v[2], v[3], v[4], v[5] == 1, v[6] * 1e-6);
   });
@@ -280,6 +318,20 @@ void read_tables(MapReader& top, const char* key, TableReader& reader, DevicePro
     read_one(list->items[i], std::string(key) + "[" + std::to_string(i) + "]", reader, out);
 }
 
+// A table is read against the peak of its type.
+void check_peaks(const DocNode& list, const std::string& key, const DeviceProfile& profile,
+                 Problems& problems) {
+  for (size_t i = 0; i < list.items.size(); ++i) {
+    const DocNode& table = list.items[i];
+    const DocNode* dtype = table.find("dtype");
+    const auto* named = find_named(kDTypes, dtype ? std::string_view(dtype->text) : "bf16");
+    if (named && !profile.peak(named->value))
+      problems.add(dtype ? dtype->mark : table.mark, key + "[" + std::to_string(i) + "].dtype",
+                   "E-PROFILE-TABLE",
+                   "device.peak has no " + std::string(named->name) + ", which this table needs");
+  }
+}
+
 }  // namespace
 
 std::shared_ptr<const DeviceProfile> load_profile(const std::string& path) {
@@ -297,9 +349,13 @@ std::shared_ptr<const DeviceProfile> load_profile(const std::string& path) {
   read_stacks(top, *profile);
   TableReader reader{std::filesystem::path(path).parent_path(), problems, digest};
   read_tables(top, "gemm", reader, *profile, read_gemm);
+  read_tables(top, "batched_gemm", reader, *profile, read_batched_gemm);
+  read_tables(top, "memory", reader, *profile, read_memory);
   read_tables(top, "attention", reader, *profile, read_attention);
   read_tables(top, "collectives", reader, *profile, read_collective);
   top.finish();
+  for (const char* key : {"gemm", "batched_gemm", "attention"})
+    if (const DocNode* list = document.find(key)) check_peaks(*list, key, *profile, problems);
   problems.raise();
   profile->digest = digest.hex();
   return profile;

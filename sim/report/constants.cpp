@@ -59,6 +59,9 @@ std::vector<TableGroup> tables_of(const DeviceProfile& profile) {
     group->rows += int(rows);
   };
   for (const auto& t : profile.gemm) add("gemm " + std::string(dtype_name(t.dtype)), t.rows.size(), t);
+  for (const auto& t : profile.batched_gemm)
+    add("batched gemm " + std::string(dtype_name(t.dtype)), t.rows.size(), t);
+  for (const auto& t : profile.memory) add(std::string(name_of(t.kernel)), t.rows.size(), t);
   for (const auto& t : profile.attention) add("attention", t.rows.size(), t);
   for (const auto& t : profile.collectives) add(std::string(collective_name(t.op)), t.bytes.size(), t);
   return groups;

@@ -78,7 +78,7 @@ TEST(CostA100, AttentionRowsLeftOut) {
   auto profile = shipped();
   const auto errors = held_out(profile.attention.at(0).rows, 3, [&](const AttentionRow& r) {
     const AttentionShape shape{r.batch, r.sequence, r.heads, r.kv_heads, r.head_dim, r.causal};
-    return attention(profile, plain(), shape, false).time.value;
+    return attention(profile, plain(), DType::bf16, shape, false).time.value;
   });
   const auto e = errors_of(errors, "attention left out");
   EXPECT_LT(e.median, 0.03);

@@ -118,21 +118,75 @@ TEST(CostAttention, MeasuredRowsReproduceAndBackwardIsAMultiple) {
   AttentionTable table;
   for (double s : {1024., 2048., 4096.}) table.rows.emplace_back(1, s, 16, 16, 128, true, s * s * 1e-10);
   p.attention.push_back(table);
-  const auto forward = attention(p, round_stack(), {1, 2048, 16, 16, 128, true}, false);
+  const auto forward = attention(p, round_stack(), DType::bf16, {1, 2048, 16, 16, 128, true}, false);
   EXPECT_DOUBLE_EQ(forward.time.value, 2048.0 * 2048 * 1e-10);
   EXPECT_EQ(forward.basis, Basis::measured);
-  EXPECT_DOUBLE_EQ(attention(p, round_stack(), {1, 2048, 16, 16, 128, true}, true).time.value,
+  EXPECT_DOUBLE_EQ(attention(p, round_stack(), DType::bf16, {1, 2048, 16, 16, 128, true}, true).time.value,
                    3 * forward.time.value);
-  const auto full = attention(p, round_stack(), {1, 2048, 16, 16, 128, false}, false);
+  const auto full = attention(p, round_stack(), DType::bf16, {1, 2048, 16, 16, 128, false}, false);
   EXPECT_GT(full.time.value, 1.5 * forward.time.value);
   EXPECT_EQ(full.basis, Basis::fitted);
 }
 
 TEST(CostMemory, FloorAndBytes) {
   const auto p = bare_profile();
-  EXPECT_DOUBLE_EQ(memory_pass(p, round_stack(), Bytes(1e9)).time.value, 2e-6 + 1e9 / 0.5e12);
-  EXPECT_EQ(memory_pass(p, round_stack(), Bytes(0)).time.value, 2e-6);
-  EXPECT_EQ(memory_pass(p, round_stack(), Bytes(1)).basis, Basis::fitted);
+  const MemoryCall kCopy{DType::bf16, MemoryKernel::copy, {1, 1}};
+  EXPECT_DOUBLE_EQ(memory_pass(p, round_stack(), kCopy, Bytes(1e9)).time.value, 2e-6 + 1e9 / 0.5e12);
+  EXPECT_EQ(memory_pass(p, round_stack(), kCopy, Bytes(0)).time.value, 2e-6);
+  EXPECT_EQ(memory_pass(p, round_stack(), kCopy, Bytes(1)).basis, Basis::fitted);
+}
+
+TEST(CostMemory, ATableOfTheKernelLeads) {
+  auto p = bare_profile();
+  MemoryTable table{MemoryKernel::norm, DType::bf16, {}};
+  const auto reference = [&](double rows, double width) {
+    return 3e-6 + 4 * rows * width / p.hbm_bytes_per_s.value;
+  };
+  for (double rows : {512., 2048., 8192.})
+    for (double width : {1024., 4096.}) table.rows.push_back({{rows, width}, 2 * reference(rows, width)});
+  p.memory.push_back(table);
+  const auto time = [&](MemoryKernel kernel, DType dtype, MemoryShape shape) {
+    return memory_pass(p, round_stack(), {dtype, kernel, shape}, Bytes(1e9));
+  };
+  EXPECT_EQ(time(MemoryKernel::norm, DType::bf16, {2048, 4096}).basis, Basis::measured);
+  EXPECT_DOUBLE_EQ(time(MemoryKernel::norm, DType::fp16, {2048, 4096}).time.value, 2 * reference(2048, 4096));
+  const auto between = time(MemoryKernel::norm, DType::bf16, {3000, 3000});
+  EXPECT_NEAR(between.time.value / reference(3000, 3000), 2, 1e-12);
+  EXPECT_EQ(between.basis, Basis::fitted);
+  EXPECT_FALSE(between.outside);
+  EXPECT_TRUE(time(MemoryKernel::norm, DType::bf16, {8192 * 2.5, 4096}).outside);
+  EXPECT_DOUBLE_EQ(time(MemoryKernel::softmax, DType::bf16, {2048, 4096}).time.value, 2e-6 + 1e9 / 0.5e12);
+  EXPECT_DOUBLE_EQ(time(MemoryKernel::norm, DType::fp32, {2048, 4096}).time.value, 2e-6 + 1e9 / 0.5e12);
+}
+
+TEST(CostGemm, TablesOfARoleAndOfBatchesLead) {
+  auto p = gridded_profile();
+  GemmTable gradients{DType::bf16, GemmRole::weight_gradient, {}};
+  gradients.rows.emplace_back(4096, 4096, 4096, 7e-3);
+  p.gemm.push_back(gradients);
+  EXPECT_EQ(seconds(p, {4096, 4096, 4096}, GemmRole::weight_gradient), 7e-3);
+  EXPECT_NE(seconds(p, {4096, 4096, 4096}, GemmRole::forward), 7e-3);
+  p.batched_gemm.push_back({DType::bf16, {{{1024, 1024, 108, 16}, 5e-3}}});
+  const auto t = gemm(p, round_stack(), DType::fp16, {1024, 1024, 108, 16}, GemmRole::forward);
+  EXPECT_EQ(t.time.value, 5e-3);
+  EXPECT_EQ(t.basis, Basis::measured);
+  const auto twice = gemm(p, round_stack(), DType::fp16, {1024, 1024, 108, 32}, GemmRole::forward);
+  EXPECT_EQ(twice.basis, Basis::fitted);
+  EXPECT_NEAR(twice.time.value / 1e-2, 1, 0.2);
+}
+
+TEST(CostAttention, AMeasuredBackwardLeads) {
+  auto p = bare_profile();
+  AttentionTable forward, backward;
+  forward.rows.emplace_back(1, 2048, 16, 16, 128, true, 1e-3);
+  backward.rows.emplace_back(1, 2048, 16, 16, 128, true, 2.2e-3);
+  backward.backward = true;
+  p.attention = {forward, backward};
+  const auto time = [&](bool back) {
+    return attention(p, round_stack(), DType::bf16, {1, 2048, 16, 16, 128, true}, back).time.value;
+  };
+  EXPECT_EQ(time(false), 1e-3);
+  EXPECT_EQ(time(true), 2.2e-3);
 }
 
 }  // namespace

@@ -122,7 +122,7 @@ TEST(ProfileLoad, RefusesUnknownAndMissingKeys) {
   EXPECT_THAT(refusal_of("tiny.yaml", "basis: guess", "basis: hearsay"),
               testing::HasSubstr("device.memory.basis cannot be 'hearsay' [E-CHOICE]"));
   EXPECT_THAT(refusal_of("tiny.yaml", "    bf16:", "    fp32:"),
-              testing::HasSubstr("device.peak needs bf16 or fp16"));
+              testing::HasSubstr("device.peak has no bf16, which this table needs [E-PROFILE-TABLE]"));
   EXPECT_THAT(refusal_of("tiny.yaml", "ring-simple", "ring-easy"),
               testing::HasSubstr("the key 'algorithms.ring-simple' is missing"));
 }
@@ -149,7 +149,32 @@ TEST(ProfileLoad, RefusesTwoGemmTablesOfOneType) {
   const size_t at = files["tiny.yaml"].find("attention:\n");
   files["tiny.yaml"].insert(at,
                             "  - {table: gemm.csv, dtype: bf16, basis: measured, source: b, licence: MIT}\n");
-  EXPECT_THAT(refusal(files), testing::HasSubstr("two GEMM tables for one type [E-PROFILE-TABLE]"));
+  EXPECT_THAT(refusal(files), testing::HasSubstr("two GEMM tables for one type and role [E-PROFILE-TABLE]"));
+}
+
+// A role's own GEMMs, batches, passes and backward attention beside the tables that every profile has.
+TEST(ProfileLoad, ReadsTheTablesOfAHarness) {
+  auto files = profile_files();
+  const std::string rest = ", basis: measured, source: b, licence: MIT}\n";
+  files["tiny.yaml"] += "memory:\n  - {table: norm.csv, kernel: norm, dtype: fp16" + rest +
+                        "batched_gemm:\n  - {table: scores.csv, dtype: bf16" + rest;
+  files["tiny.yaml"].insert(files["tiny.yaml"].find("attention:\n"),
+                            "  - {table: gemm.csv, dtype: bf16, role: weight_gradient" + rest);
+  files["tiny.yaml"].insert(files["tiny.yaml"].find("collectives:\n"),
+                            "  - {table: attention.csv, direction: backward, dtype: bf16" + rest);
+  files["norm.csv"] = "rows,width,time_us\n2048,4096,20\n2048,8192,40\n";
+  files["scores.csv"] = "batch,m,n,k,time_us\n16,1024,1024,128,55\n";
+  const auto profile = load_profile(write_files(files) + "/tiny.yaml");
+  ASSERT_EQ(profile->gemm.size(), 2u);
+  EXPECT_FALSE(profile->gemm[0].role);
+  EXPECT_EQ(profile->gemm[1].role, GemmRole::weight_gradient);
+  EXPECT_TRUE(profile->attention[1].backward);
+  ASSERT_EQ(profile->memory.size(), 1u);
+  EXPECT_EQ(profile->memory[0].kernel, MemoryKernel::norm);
+  EXPECT_EQ(profile->memory[0].rows[1].shape, (MemoryShape{2048, 8192}));
+  ASSERT_EQ(profile->batched_gemm.size(), 1u);
+  EXPECT_EQ(profile->batched_gemm[0].rows[0].shape, (GemmShape{1024, 1024, 128, 16}));
+  EXPECT_DOUBLE_EQ(profile->batched_gemm[0].rows[0].seconds, 55e-6);
 }
 
 TEST(ProfileLoad, ShowsAllProblemsAtOnce) {

@@ -1,0 +1,99 @@
+#include <algorithm>
+#include <cmath>
+
+#include "sim/graph/ops.hpp"
+
+namespace rehearse {
+
+OpPricer::OpPricer(const Scenario& scenario, std::vector<Traffic>& traffic)
+    : scenario_(scenario), traffic_(traffic) {
+  const double nodes = std::max(1.0, double(scenario.cluster.gpus()) / scenario.cluster.gpus_per_node);
+  straggler_ = 1 + scenario.stack.straggler_per_doubling.value * std::log2(nodes);
+}
+
+OpSpec OpPricer::gemm(std::string name, GemmShape shape, GemmRole role, DType dtype) {
+  const auto key = std::make_tuple(shape.m, shape.n, shape.k, shape.batch, int(role), int(dtype));
+  auto found = gemms_.find(key);
+  if (found == gemms_.end())
+    found =
+        gemms_.emplace(key, rehearse::gemm(*scenario_.profile, scenario_.stack, dtype, shape, role)).first;
+  OpSpec spec;
+  spec.op.name = std::move(name);
+  spec.op.kind = OpKind::gemm;
+  spec.op.duration = found->second.time.value * straggler_;
+  spec.op.flops = 2 * shape.m * shape.n * shape.k * shape.batch;
+  spec.op.bytes = bytes_of(dtype) * shape.batch * (shape.m * shape.k + shape.k * shape.n + shape.m * shape.n);
+  spec.op.outside = found->second.outside;
+  spec.op.call = GemmCall{dtype, role, shape};
+  return spec;
+}
+
+OpSpec OpPricer::attention(std::string name, bool backward) {
+  const auto& s = scenario_;
+  const double tp = s.layout.tp;
+  const AttentionShape shape{double(s.batch.micro),    double(s.batch.sequence),
+                             s.model.heads / tp,       std::max(1.0, s.model.kv_heads / tp),
+                             double(s.model.head_dim), true};
+  const DType dtype = s.precision.compute == DType::fp8 ? s.precision.params : s.precision.compute;
+  const auto time = rehearse::attention(*s.profile, s.stack, dtype, shape, backward);
+  OpSpec spec;
+  spec.op.name = std::move(name);
+  spec.op.kind = OpKind::attention;
+  spec.op.duration = time.time.value * straggler_;
+  spec.op.flops =
+      (backward ? 2.5 : 1) * 2 * shape.batch * shape.sequence * shape.sequence * shape.heads * shape.head_dim;
+  spec.op.outside = time.outside;
+  spec.op.call = AttentionCall{dtype, backward, shape};
+  return spec;
+}
+
+OpSpec OpPricer::memory(std::string name, const MemoryCall& call, double bytes) {
+  OpSpec spec;
+  spec.op.name = std::move(name);
+  spec.op.kind = OpKind::memory;
+  const auto time = memory_pass(*scenario_.profile, scenario_.stack, call, Bytes(bytes));
+  spec.op.duration = time.time.value * straggler_;
+  spec.op.bytes = bytes;
+  spec.op.outside = time.outside;
+  spec.op.call = call;
+  return spec;
+}
+
+int OpPricer::traffic_id(const Traffic& t) {
+  for (size_t i = 0; i < traffic_.size(); ++i) {
+    const auto& have = traffic_[i];
+    if (have.axis == t.axis && have.what == t.what && have.op == t.op && have.group_size == t.group_size &&
+        have.bytes_per_call == t.bytes_per_call && have.scalar == t.scalar && have.dtype == t.dtype)
+      return int(i);
+  }
+  traffic_.push_back(t);
+  return int(traffic_.size()) - 1;
+}
+
+OpSpec OpPricer::tp_collective(const std::string& what, CollectiveOp op, double bytes, DType dtype,
+                               const GroupShape& shape) {
+  const int n = scenario_.layout.tp;
+  OpSpec spec;
+  spec.op.name = nccl_kernel_name(op, dtype, Bytes(bytes));
+  spec.op.kind = OpKind::collective;
+  spec.op.part = Part::exposed_tp;
+  spec.op.stream = Stream::tp;
+  spec.op.traffic =
+      traffic_id({Axis::tp, what, op, n, bytes, bytes_sent_per_rank(op, n, bytes), false, dtype});
+  spec.wire = shape.nodes > 1;
+  if (spec.wire) {
+    const int nics = std::min(shape.per_node, scenario_.cluster.nics_per_node);
+    spec.wire_cost =
+        across_nodes(*scenario_.profile, scenario_.stack, op, shape, Bytes(bytes), scenario_.cluster.nvlink,
+                     scenario_.cluster.nic * nics * scenario_.stack.network_efficiency.value,
+                     scenario_.cluster.nic_latency);
+  } else {
+    const auto time = in_node_collective(*scenario_.profile, scenario_.stack, op, n, Bytes(bytes),
+                                         scenario_.cluster.nvlink);
+    spec.op.duration = time.time.value;
+    spec.op.outside = time.outside;
+  }
+  return spec;
+}
+
+}  // namespace rehearse
