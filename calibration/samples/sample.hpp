@@ -71,9 +71,13 @@ struct SampleFile {
 std::string to_json_line(const Sample& sample);
 std::string to_json_line(const Environment& environment);
 
+// What Environment::id holds: a digest of all other fields.
+std::string digest_of(const Environment& environment);
+
 // Reads a file of samples. A last line without a line break (the process died while writing) is left out.
 // Throws InputErrors E-SAMPLE with line where another line cannot be read, names an unknown environment, or
-// repeats a point of the same environment's device.
+// repeats a point of the same environment's device (of imported data: of the same
+// environment).
 SampleFile read_samples(const std::string& path);
 
 // Appends one line at a time, each with one write() to an O_APPEND descriptor. Opening cuts off a torn last
@@ -87,6 +91,7 @@ class SampleWriter {
   void append(const std::string& json_line);
 
  private:
+  std::string path_;
   int fd_ = -1;
 };
 

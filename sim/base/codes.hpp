@@ -83,6 +83,8 @@ inline constexpr Code kCodes[] = {
     {"E-SCHEDULE-OVERLAP", "actions that run at once, which are not modelled"},
     {"E-COSTS-KEY", "--costs names an unknown cost, one twice, or leaves F or B out"},
     {"E-COSTS-VALUE", "a cost is no number from 0 up, or there is no compute at all"},
+    // calibration
+    {"E-SAMPLE", "a line of a file of samples cannot be read, or repeats a point"},
     // trace and truth
     {"E-TRUTH-ROWS", "a file of measured steps has no list of rows"},
     {"E-TRACE-DIR", "the folder for traces cannot be made"},

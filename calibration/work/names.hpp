@@ -1,0 +1,22 @@
+// Words of types, roles and operations, as samples and tables write them.
+#pragma once
+#include "sim/base/names.hpp"
+#include "sim/spec/kernel.hpp"
+#include "sim/spec/profile.hpp"
+
+namespace rehearse::calibration {
+
+inline constexpr Named<DType> kDTypeNames[] = {{"fp32", "", DType::fp32},
+                                               {"tf32", "", DType::tf32},
+                                               {"fp16", "", DType::fp16},
+                                               {"bf16", "", DType::bf16},
+                                               {"fp8", "", DType::fp8}};
+inline constexpr Named<GemmRole> kRoleNames[] = {{"forward", "", GemmRole::forward},
+                                                 {"input_gradient", "", GemmRole::input_gradient},
+                                                 {"weight_gradient", "", GemmRole::weight_gradient}};
+inline constexpr Named<CollectiveOp> kOpNames[] = {
+    {"all_reduce", "", CollectiveOp::all_reduce},         {"all_gather", "", CollectiveOp::all_gather},
+    {"reduce_scatter", "", CollectiveOp::reduce_scatter}, {"all_to_all", "", CollectiveOp::all_to_all},
+    {"send_recv", "", CollectiveOp::send_recv},           {"broadcast", "", CollectiveOp::broadcast}};
+
+}  // namespace rehearse::calibration
