@@ -85,6 +85,14 @@ inline constexpr Code kCodes[] = {
     {"E-COSTS-VALUE", "a cost is no number from 0 up, or there is no compute at all"},
     // calibration
     {"E-SAMPLE", "a line of a file of samples cannot be read, or repeats a point"},
+    {"E-IMPORT-FORMAT", "neither nccl-tests text or JSON nor a CSV table of known columns"},
+    {"E-IMPORT-HEADER", "a table without its header, or with other columns"},
+    {"E-IMPORT-ROW", "a row that is cut, too long, or holds what cannot be"},
+    {"E-IMPORT-TWO", "a second table in one file"},
+    {"E-IMPORT-RANKS", "ranks that are not listed, do not divide over nodes, or ran each on its own"},
+    {"E-IMPORT-ONE-RANK", "a collective of one rank"},
+    {"E-IMPORT-OP", "an operation that is not named, or not known"},
+    {"E-IMPORT-BUSBW", "time, size, algbw and busbw contradict, or busbw is 0"},
     // trace and truth
     {"E-TRUTH-ROWS", "a file of measured steps has no list of rows"},
     {"E-TRACE-DIR", "the folder for traces cannot be made"},

@@ -1,0 +1,99 @@
+#include "calibration/import/import.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "calibration/import/parts.hpp"
+
+namespace rehearse::calibration {
+namespace {
+
+// Reduction in the switch and trees over two nodes let an all_reduce move each byte once.
+double wire_factor(const CollectiveCall& call) {
+  const bool may_be_reduced_on_the_way = call.group.size > 4 || call.group.nodes > 1;
+  return call.op == CollectiveOp::all_reduce && may_be_reduced_on_the_way
+             ? bus_factor(CollectiveOp::all_reduce, call.group.size)
+             : 1;
+}
+
+// Rows that no device can have reached become rejected samples.
+void bound(Sample& s, const Limits& limits) {
+  if (s.status != Status::ok) return;
+  const double seconds = s.device.median, flops = flops_of(s.work) / seconds;
+  DType dtype = DType::bf16;
+  if (const auto* gemm = std::get_if<GemmCall>(&s.work)) dtype = gemm->dtype;
+  if (const auto* attention = std::get_if<AttentionCall>(&s.work)) dtype = attention->dtype;
+  if (const double peak = limits.peak(dtype); peak > 0 && flops > peak) {
+    s.status = Status::rejected, s.code = "above-peak";
+    s.reason = fmt::format("{:.4g} of {:.4g} TFLOP/s", flops * 1e-12, peak * 1e-12);
+  }
+  const auto* call = std::get_if<CollectiveCall>(&s.work);
+  if (!call || call->group.nodes > 1 || limits.link_bytes_per_s <= 0) return;
+  const double bus = call->bytes / seconds * bus_factor(call->op, call->group.size);
+  if (bus > limits.link_bytes_per_s * wire_factor(*call)) {
+    s.status = Status::rejected, s.code = "above-wire";
+    s.reason = fmt::format("{:.4g} of {:.4g} GB/s", bus * 1e-9, limits.link_bytes_per_s * 1e-9);
+  }
+}
+
+double size_of(const Sample& s) { return std::get<CollectiveCall>(s.work).bytes; }
+
+// The size nearest to each power of two, of two as near ones the smaller.
+void thin(std::vector<Sample>& samples) {
+  std::sort(samples.begin(), samples.end(),
+            [](const auto& a, const auto& b) { return size_of(a) < size_of(b); });
+  std::vector<Sample> kept;
+  const double last = size_of(samples.back()) * 1.5;
+  for (double power = std::exp2(std::floor(std::log2(size_of(samples[0])))); power <= last; power *= 2) {
+    const auto nearest = std::min_element(samples.begin(), samples.end(), [&](const auto& a, const auto& b) {
+      return std::abs(std::log2(size_of(a) / power)) < std::abs(std::log2(size_of(b) / power));
+    });
+    if (kept.empty() || size_of(kept.back()) != size_of(*nearest)) kept.push_back(*nearest);
+  }
+  samples = std::move(kept);
+}
+
+void select(Imported& in, const ImportOptions& options) {
+  const size_t before = in.samples.size();
+  const bool collectives = std::all_of(in.samples.begin(), in.samples.end(), [](const Sample& s) {
+    return std::holds_alternative<CollectiveCall>(s.work);
+  });
+  if (collectives && options.least_bytes > 0)
+    std::erase_if(in.samples, [&](const Sample& s) { return size_of(s) < options.least_bytes; });
+  if (collectives && options.thin && !in.samples.empty()) thin(in.samples);
+  if (in.samples.size() < before)
+    in.notes.push_back(fmt::format("{} of {} sizes left out as asked", before - in.samples.size(), before));
+}
+
+}  // namespace
+
+Imported import_text(const std::string& text, const std::string& file, const ImportOptions& options) {
+  using namespace importing;
+  Imported out;
+  out.environment = environment_of(file, options);
+  const auto lines = lines_of(text);
+  const size_t start = text.find_first_not_of(" \t\r\n");
+  if (lines.empty() || start == std::string::npos)
+    refuse(file, {"", 1}, 1, "E-IMPORT-FORMAT", "the file is empty");
+  const bool table =
+      lines[0].text.find(',') != std::string_view::npos && lines[0].text.find(' ') == std::string_view::npos;
+  if (text[start] == '{')
+    read_nccl_json(text, file, options, out);
+  else if (table)
+    read_csv(text, file, options, out);
+  else if (text.find("size") != std::string::npos || text.find("busbw") != std::string::npos ||
+           text.find("# nThread") != std::string::npos)
+    read_nccl_text(text, file, options, out);
+  else
+    refuse(file, lines[0], 1, "E-IMPORT-FORMAT", "neither a log of nccl-tests nor a table of known columns");
+  select(out, options);
+  for (auto& s : out.samples) bound(s, out.environment.limits);
+  out.environment.id = digest_of(out.environment);
+  for (auto& s : out.samples) s.environment = out.environment.id;
+  return out;
+}
+
+}  // namespace rehearse::calibration

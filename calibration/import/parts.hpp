@@ -1,0 +1,67 @@
+// What the readers of logs and tables share.
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "calibration/import/import.hpp"
+#include "sim/base/error.hpp"
+
+namespace rehearse::calibration::importing {
+
+struct Line {
+  std::string_view text;
+  int number;  // from 1
+};
+std::vector<Line> lines_of(std::string_view text);
+
+struct Word {
+  std::string_view text;
+  int column;  // from 1
+};
+// Words between blanks; columns count within the whole line.
+std::vector<Word> words_of(std::string_view line);
+
+[[noreturn]] void refuse(const std::string& file, const Line& line, int column, std::string code,
+                         std::string message, std::string hint = {});
+
+// A decimal number, not negative; false for anything else, "nan" and "inf" included.
+bool read_number(std::string_view text, double& out);
+
+// One line of nccl-tests, text or JSON.
+struct NcclRow {
+  double bytes = 0, count = 0;
+  std::string type;
+  struct Half {
+    double time_us = 0, algbw = 0, busbw = 0, wrong = 0;
+    double algbw_step = 0, busbw_step = 0;  // of the last digit printed; how far rounding may be off
+  };
+  std::vector<Half> halves;  // out of place, in place
+};
+// The operation of the name of a program or a file ("all_reduce_perf"); nothing where none is in it.
+std::optional<CollectiveOp> op_in(std::string_view name);
+
+// What a row says against itself, if anything: code and message.
+struct Contradiction {
+  std::string code, message;
+};
+std::optional<Contradiction> contradiction(const NcclRow& row, CollectiveOp op, int ranks);
+std::optional<DType> nccl_type(std::string_view word);
+
+struct Job {
+  CollectiveOp op;
+  int nodes, per_node;
+};
+// The row as a sample; of two halves the faster one.
+Sample sample_of(const NcclRow& row, const Job& job, DType dtype);
+
+// Environment of an imported file, its id not yet set.
+Environment environment_of(const std::string& file, const ImportOptions& options);
+
+void read_nccl_text(const std::string& text, const std::string& file, const ImportOptions& options,
+                    Imported& out);
+void read_nccl_json(const std::string& text, const std::string& file, const ImportOptions& options,
+                    Imported& out);
+void read_csv(const std::string& text, const std::string& file, const ImportOptions& options, Imported& out);
+
+}  // namespace rehearse::calibration::importing
