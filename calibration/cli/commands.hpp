@@ -5,10 +5,9 @@
 #include <vector>
 
 #include "sim/io/paths.hpp"
+#include "sim/words/words.hpp"
 
 namespace rehearse::calibration {
-
-inline constexpr int kDone = 0, kVerdictFails = 1, kBadInput = 2, kInternal = 3;
 
 struct Invocation {
   std::vector<std::string> words;  // after the command's name
@@ -16,8 +15,7 @@ struct Invocation {
   DataRoots roots;
 };
 
-// As those of rehearse: results to `out`, which reaches stdout only with kDone or kVerdictFails; InputErrors
-// for bad input. Only rank 0 of a job prints.
+// Results to `out`, as run_guarded() has it. Only rank 0 of a job prints.
 using Command = int (*)(const Invocation& invocation, std::ostream& out);
 
 int command_run(const Invocation& invocation, std::ostream& out);

@@ -4,12 +4,7 @@
 
 namespace rehearse {
 
-// Exit statuses (the README's contract).
-inline constexpr int kDone = 0, kVerdictFails = 1, kBadInput = 2, kInternal = 3;
-
-// A command prints its results to `out`, which reaches stdout only where it returns kDone or kVerdictFails:
-// with an error stdout stays empty. It throws InputErrors for bad input; anything else that it throws is an
-// internal error.
+// A command prints its results to `out` and returns an exit status; see run_guarded().
 using Command = int (*)(const Invocation&, std::ostream& out);
 
 int command_check(const Invocation& invocation, std::ostream& out);

@@ -1,11 +1,5 @@
 // Dispatches to the commands; one row each.
-#include <unistd.h>
-
-#include <climits>
-#include <cstdio>
-#include <exception>
-#include <iostream>
-#include <sstream>
+#include <ostream>
 
 #include "sim/cli/commands.hpp"
 
@@ -20,12 +14,6 @@ constexpr Named<Command> kCommands[] = {
     {"check", "read and cross-check a scenario, and print its plan", command_check},
     {"schedule", "draw the pipeline, and print its bubble and live activations", command_schedule},
 };
-
-std::string executable_path() {
-  char path[PATH_MAX];
-  const auto length = readlink("/proc/self/exe", path, sizeof path);
-  return length > 0 ? std::string(path, static_cast<size_t>(length)) : std::string();
-}
 
 void print_help(std::ostream& out) {
   out << "usage: rehearse COMMAND SCENARIO [options]\nRehearses a distributed training step.\n\ncommands:\n";
@@ -57,28 +45,11 @@ int dispatch(const std::vector<std::string>& words, std::ostream& out) {
   return command->value({{words.begin() + 1, words.end()}, roots}, out);
 }
 
-int run(const std::vector<std::string>& words) {
-  std::ostringstream out;
-  const int status = dispatch(words, out);
-  if (status != kDone && status != kVerdictFails) return status;
-  const std::string text = out.str();
-  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
-    throw InputErrors(InputError{{}, "", "E-FILE-WRITE", "cannot write to standard output", ""});
-  return status;
-}
-
 }  // namespace
 
 }  // namespace rehearse
 
 int main(int argc, char** argv) {
-  try {
-    return rehearse::run({argv + 1, argv + argc});
-  } catch (const rehearse::InputErrors& found) {
-    std::cerr << found.what();
-    return rehearse::kBadInput;
-  } catch (const std::exception& e) {
-    std::cerr << "internal error: " << e.what() << '\n';
-    return rehearse::kInternal;
-  }
+  const std::vector<std::string> words(argv + 1, argv + argc);
+  return rehearse::run_guarded([&](std::ostream& out) { return rehearse::dispatch(words, out); });
 }

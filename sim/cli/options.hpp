@@ -1,12 +1,11 @@
 // Command lines: what every command that takes a SCENARIO understands, and what it hands back.
 #pragma once
-#include <boost/program_options/options_description.hpp>
 #include <iosfwd>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "sim/io/scenario.hpp"
+#include "sim/words/words.hpp"
 
 namespace rehearse {
 
@@ -23,12 +22,6 @@ struct CommonOptions {
   bool quiet = false;
 };
 
-struct CommandHelp {
-  std::string_view name;      // "check"
-  std::string_view argument;  // "SCENARIO"
-  std::string_view text;      // one line
-};
-
 // Reads the words of a command. `extra` holds the command's own options, bound to its variables. Returns
 // false where --help was asked for and printed to `out`. Throws InputErrors (E-CLI).
 bool parse_words(const Invocation& invocation, const CommandHelp& help,
@@ -43,8 +36,5 @@ void print_warnings(const std::vector<Warning>& warnings, bool quiet);
 // Results to where they belong: the table to `out` unless JSON takes its place, the JSON to `out` or to a
 // file. Both texts end in a line break. Throws InputErrors (E-FILE-WRITE).
 void emit(const CommonOptions& options, const std::string& table, const std::string& json, std::ostream& out);
-
-// Writes a whole file, or to `out` for "-". Throws InputErrors (E-FILE-WRITE).
-void write_output(const std::string& path, const std::string& text, std::ostream& out);
 
 }  // namespace rehearse

@@ -233,7 +233,7 @@ int command_run(const Invocation& invocation, std::ostream& out) {
       "where --stop-after writes its text; stdout by default")(
       "expect", po::value(&options.expect)->value_name("KEY<=VALUE"),
       "exit 1 where a figure of the JSON misses (repeatable)");
-  const CommandHelp help{"run", "SCENARIO",
+  const CommandHelp help{"rehearse", "run", "SCENARIO",
                          "Simulates one training step and reports where its time and bytes go."};
   if (!parse_words(invocation, help, extra, common, out)) return kDone;
   check_options(options, common);

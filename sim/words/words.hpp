@@ -1,0 +1,43 @@
+// Command lines and standard output, for both programs.
+#pragma once
+#include <boost/program_options/options_description.hpp>
+#include <boost/program_options/variables_map.hpp>
+#include <functional>
+#include <iosfwd>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rehearse {
+
+// Exit statuses of both programs (README).
+inline constexpr int kDone = 0, kVerdictFails = 1, kBadInput = 2, kInternal = 3;
+
+struct CommandHelp {
+  std::string_view program;    // "rehearse"
+  std::string_view name;       // "check"
+  std::string_view argument;   // "SCENARIO"; empty: takes none
+  std::string_view text;       // one line
+  size_t least = 1, most = 1;  // how many arguments
+};
+
+// Reads the words of a command into the variables bound to `options`; the arguments are returned. Nothing
+// where --help was asked for and printed to `out`. Throws InputErrors (E-CLI): unknown options with the
+// nearest spelling, values that do not parse or are empty, too few or too many arguments.
+std::optional<std::vector<std::string>> parse_words(
+    const std::vector<std::string>& words, const CommandHelp& help,
+    const boost::program_options::options_description& options, std::ostream& out);
+
+// Runs a command whose results go to the stream it is given. They reach stdout only where it returns kDone or
+// kVerdictFails: with an error stdout stays empty. InputErrors are printed to stderr and end in kBadInput,
+// whatever else is thrown in kInternal.
+int run_guarded(const std::function<int(std::ostream& out)>& command);
+
+// Writes a whole file, or to `out` for "-". Throws InputErrors (E-FILE-WRITE).
+void write_output(const std::string& path, const std::string& text, std::ostream& out);
+
+// Path of the running program, empty where it cannot be told.
+std::string executable_path();
+
+}  // namespace rehearse
