@@ -27,9 +27,7 @@ void finalize(const Descriptor& descriptor, const char* what) {
   check_cudnn(cudnnBackendFinalize(descriptor.get()), what);
 }
 
-Extents packed(const Extents& dims) {
-  return {dims[1] * dims[2] * dims[3], dims[2] * dims[3], dims[3], 1};
-}
+Extents packed(const Extents& dims) { return {dims[1] * dims[2] * dims[3], dims[2] * dims[3], dims[3], 1}; }
 
 }  // namespace
 
@@ -182,9 +180,10 @@ std::vector<Descriptor> CudnnGraph::engines(const Descriptor& graph, const Cudnn
   for (int i = 0; i < 8; ++i)
     raw.push_back(configurations.emplace_back(make(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR)).get());
   int64_t found = 0;
-  check_cudnn(cudnnBackendGetAttribute(heuristics.get(), CUDNN_ATTR_ENGINEHEUR_RESULTS,
-                                       CUDNN_TYPE_BACKEND_DESCRIPTOR, int64_t(raw.size()), &found, raw.data()),
-              "list the engines");
+  check_cudnn(
+      cudnnBackendGetAttribute(heuristics.get(), CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR,
+                               int64_t(raw.size()), &found, raw.data()),
+      "list the engines");
   configurations.resize(std::min(configurations.size(), size_t(found)));
   return configurations;
 }
