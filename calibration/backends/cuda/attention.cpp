@@ -16,8 +16,20 @@ struct Ready {
   CudnnPlan plan;
   std::vector<int64_t> operands;
   std::vector<std::pair<int64_t, int64_t>> scratch;
-  std::string refused;
 };
+
+AttentionGraph graph_of(const AttentionCall& call) {
+  return call.backward ? attention_backward(call) : attention_forward(call);
+}
+
+// A call for all of its kind: what an engine takes does not depend on how many sequences there are, nor on
+// their length but for its remainder.
+AttentionCall kind_of(AttentionCall call) {
+  call.shape.batch = 1;
+  const auto rest = int64_t(call.shape.sequence) % 128;
+  call.shape.sequence = double(rest == 0 ? 1024 : 896 + rest);
+  return call;
+}
 
 int64_t aligned(int64_t bytes) { return (bytes + 255) / 256 * 256; }
 
@@ -36,25 +48,30 @@ struct Attentions::State {
   CudnnTarget target;
   std::string broken;  // why cuDNN did not start
   std::vector<std::pair<AttentionCall, std::unique_ptr<Ready>>> plans;
+  size_t latest = 0;  // of plans: calls repeat
+  std::vector<std::pair<AttentionCall, std::optional<std::string>>> answers;
 
   Ready& ready(const AttentionCall& call) {
     const auto same = [&](const auto& entry) { return entry.first == call; };
-    if (const auto known = std::find_if(plans.rbegin(), plans.rend(), same); known != plans.rend())
-      return *known->second;
-    auto made = std::make_unique<Ready>();
-    if (const auto reason = broken.empty() ? out_of_reach(call) : std::optional(broken)) {
-      made->refused = *reason;
-    } else {
-      try {
-        AttentionGraph graph = call.backward ? attention_backward(call) : attention_forward(call);
-        made->plan = graph.graph.plan(target);
-        made->operands = std::move(graph.operands);
-        made->scratch = std::move(graph.scratch);
-      } catch (const BackendError& error) {
-        made->refused = error.what();
-      }
-    }
+    if (latest < plans.size() && same(plans[latest])) return *plans[latest].second;
+    latest = size_t(std::find_if(plans.begin(), plans.end(), same) - plans.begin());
+    if (latest < plans.size()) return *plans[latest].second;
+    if (!broken.empty()) throw BackendError(broken);
+    if (const auto reason = out_of_reach(call)) throw BackendError(*reason);
+    AttentionGraph graph = graph_of(call);
+    auto made = std::make_unique<Ready>(
+        Ready{graph.graph.plan(target), std::move(graph.operands), std::move(graph.scratch)});
     return *plans.emplace_back(call, std::move(made)).second;
+  }
+
+  // Why cuDNN has no engine for calls of this kind.
+  std::optional<std::string> no_engine(const AttentionCall& kind) {
+    try {
+      if (graph_of(kind).graph.engines(target) > 0) return std::nullopt;
+      return "cuDNN has no engine for it on this device";
+    } catch (const BackendError& error) {
+      return error.what();
+    }
   }
 };
 
@@ -75,9 +92,13 @@ std::string Attentions::version() {
 }
 
 std::optional<std::string> Attentions::refuses(const AttentionCall& call) {
-  const Ready& ready = state_->ready(call);
-  if (ready.refused.empty()) return std::nullopt;
-  return ready.refused;
+  State& state = *state_;
+  if (!state.broken.empty()) return state.broken;
+  if (auto reason = out_of_reach(call)) return reason;
+  const AttentionCall kind = kind_of(call);
+  for (const auto& [known, answer] : state.answers)
+    if (known == kind) return answer;
+  return state.answers.emplace_back(kind, state.no_engine(kind)).second;
 }
 
 size_t Attentions::workspace_bytes(const AttentionCall& call) {
@@ -90,7 +111,6 @@ size_t Attentions::workspace_bytes(const AttentionCall& call) {
 void Attentions::run(const AttentionCall& call, std::span<const Tensor> operands, void* workspace,
                      cudaStream_t stream) {
   Ready& ready = state_->ready(call);
-  if (!ready.refused.empty()) throw BackendError(ready.refused);
   std::vector<std::pair<int64_t, void*>> tensors;
   for (size_t i = 0; i < ready.operands.size(); ++i)
     tensors.emplace_back(ready.operands[i], operands[i].data);

@@ -224,6 +224,8 @@ Elapsed CudaBackend::time(std::span<const Call> calls, Clocking clocking) {
   const bool graph = clocking == Clocking::graph;
   if (graph && !recording_.holds(calls, on.scratch->generation())) record_calls(calls, on);
   have_events(2);
+  const bool collective = std::any_of(calls.begin(), calls.end(), is_collective);
+  if (collective) ranks_.barrier();
   const Event &start = events_[0], &stop = events_[1];
   const auto host = Clock::now();
   record(start, on.stream);
@@ -232,7 +234,7 @@ Elapsed CudaBackend::time(std::span<const Call> calls, Clocking clocking) {
   else
     for (const Call& call : calls) issue(call, on, 0);
   record(stop, on.stream);
-  finish(stop, std::any_of(calls.begin(), calls.end(), is_collective));
+  finish(stop, collective);
   const double host_s = seconds_since(host);
   return {seconds_between(start, stop), host_s};
 }

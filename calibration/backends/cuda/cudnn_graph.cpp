@@ -188,6 +188,10 @@ std::vector<Descriptor> CudnnGraph::engines(const Descriptor& graph, const Cudnn
   return configurations;
 }
 
+size_t CudnnGraph::engines(const CudnnTarget& target) const {
+  return engines(operation_graph(target), target).size();
+}
+
 CudnnPlan CudnnGraph::plan(const CudnnTarget& target) const {
   const Descriptor graph = operation_graph(target);
   const std::vector<Descriptor> found = engines(graph, target);

@@ -61,6 +61,8 @@ class CudnnGraph {
   // Index of each element along an axis.
   void index(int64_t axis, Id x, Id y);
 
+  // How many engines of cuDNN's heuristics can run the graph on the device. Quick: nothing is compiled.
+  size_t engines(const CudnnTarget& target) const;
   // The first plan of cuDNN's heuristics that it can build. Throws BackendError where there is none.
   CudnnPlan plan(const CudnnTarget& target) const;
 

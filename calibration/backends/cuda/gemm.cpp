@@ -113,8 +113,9 @@ std::string Gemms::version() {
 
 Gemms::Plan& Gemms::plan_of(const GemmCall& call) {
   const auto same = [&](const auto& entry) { return entry.first == call; };
-  if (const auto known = std::find_if(plans_.rbegin(), plans_.rend(), same); known != plans_.rend())
-    return *known->second;
+  if (latest_ < plans_.size() && same(plans_[latest_])) return *plans_[latest_].second;
+  latest_ = size_t(std::find_if(plans_.begin(), plans_.end(), same) - plans_.begin());
+  if (latest_ < plans_.size()) return *plans_[latest_].second;
   const GemmLayout layout = layout_of(call.role, call.shape);
   auto plan = std::make_unique<Plan>();
   plan->operation = describe(layout, call.dtype);

@@ -39,6 +39,7 @@ class Gemms {
   int candidates_;
   cublasLtHandle_t handle_ = nullptr;
   std::vector<std::pair<GemmCall, std::unique_ptr<Plan>>> plans_;
+  size_t latest_ = 0;  // of plans_: calls repeat
 };
 
 }  // namespace rehearse::calibration::cuda
