@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# usage: start.sh RANKS PROGRAM [ARGUMENT...]    runs the program as a job of that many ranks on this machine. Exit status 77
+# without mpirun.
+set -euo pipefail
+
+command -v mpirun >/dev/null || {
+  echo "skipped: no mpirun" >&2
+  exit 77
+}
+ranks=$1
+shift
+options=()
+# More ranks than cores are fine for a test; root in a container is no danger.
+if mpirun --version | grep -q 'Open MPI'; then
+  options=(--oversubscribe)
+  export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+fi
+exec mpirun -n "$ranks" "${options[@]}" "$@"
