@@ -15,4 +15,6 @@ if mpirun --version | grep -q 'Open MPI'; then
   options=(--oversubscribe)
   export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 fi
+# Open MPI keeps memory until the process ends.
+export ASAN_OPTIONS=${ASAN_OPTIONS-detect_leaks=0}
 exec mpirun -n "$ranks" "${options[@]}" "$@"
