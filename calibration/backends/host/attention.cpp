@@ -79,7 +79,7 @@ int64_t seen(const Tile& t, const Geometry& g, int64_t row) {
 REHEARSE_CLONES float softmax_row(float* row, int64_t count, int64_t width) {
   float top = row[0], sum = 0;
 #pragma omp simd reduction(max : top)
-  for (int64_t i = 0; i < count; ++i) top = std::max(top, row[i]);
+  for (int64_t i = 0; i < count; ++i) top = row[i] > top ? row[i] : top;
 #pragma omp simd reduction(+ : sum)
   for (int64_t i = 0; i < count; ++i) {
     row[i] = fast_exp(row[i] - top);

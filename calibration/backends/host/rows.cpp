@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -49,7 +50,7 @@ REHEARSE_CLONES void norm_backward_row(const float* x, const float* dy, const fl
 REHEARSE_CLONES float maximum(const float* x, int64_t w) {
   float top = x[0];
 #pragma omp simd reduction(max : top)
-  for (int64_t i = 0; i < w; ++i) top = std::max(top, x[i]);
+  for (int64_t i = 0; i < w; ++i) top = x[i] > top ? x[i] : top;
   return top;
 }
 
