@@ -62,8 +62,7 @@ class Execution {
   }
 
   std::vector<Span> run_all(Ranks& ranks) {
-    ranks.barrier();
-    start_ = Clock::now();
+    start_ = common_start(ranks);
     for (int receive : first_posts_) post(receive);
     for (size_t i = 0; i < steps_.size(); ++i) run_step(i);
     for (size_t i = 0; i < steps_.size(); ++i)
@@ -74,6 +73,16 @@ class Execution {
   }
 
  private:
+  // Processes of a node read the same steady clock, so the last one to come starts it for all. Clocks of
+  // several nodes are not compared: there a rank starts its own after the barrier.
+  static Clock::time_point common_start(Ranks& ranks) {
+    ranks.barrier();
+    const std::chrono::duration<double> here = Clock::now().time_since_epoch();
+    const auto all = ranks.gather(here.count());
+    if (ranks.per_node() != ranks.size()) return Clock::now();
+    const std::chrono::duration<double> last(*std::max_element(all.begin(), all.end()));
+    return Clock::time_point(std::chrono::duration_cast<Clock::duration>(last));
+  }
   double now() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
 
   void plan_receive(int i) {
