@@ -1,3 +1,5 @@
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+
 # Tests of the harness stand apart: libsimgrid exports MPI symbols, so no program links both it and MPI.
 file(GLOB calibration_tests CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/calibration/*.cpp)
 file(GLOB ranks_tests CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/calibration/ranks/*.cpp)
@@ -29,4 +31,11 @@ if(ranks_tests)
     set_tests_properties(calibration_ranks_${ranks} PROPERTIES
       LABELS unit SKIP_RETURN_CODE 77 TIMEOUT 120 PROCESSORS ${ranks})
   endforeach()
+endif()
+
+# The program as a user runs it: command lines, sweeps that are killed and go on.
+if(TARGET rehearse-calibrate)
+  add_test(NAME calibration_run
+    COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/calibration/run_test.py $<TARGET_FILE:rehearse-calibrate>)
+  set_tests_properties(calibration_run PROPERTIES LABELS unit TIMEOUT 300)
 endif()

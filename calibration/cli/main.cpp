@@ -11,6 +11,8 @@ namespace rehearse::calibration {
 namespace {
 
 constexpr Named<Command> kCommands[] = {
+    {"run", "measure this machine, the most valuable shapes first", command_run},
+    {"probes", "what is measured", command_probes},
     {"plan", "the kernels and collectives that scenarios need, and the minutes to measure them",
      command_plan},
 };

@@ -9,12 +9,13 @@
 namespace rehearse::calibration {
 
 struct Rules {
-  double warm_agreement = 0.02;  // two consecutive medians of 3 agree: warm
+  double warm_agreement = 0.02;  // two consecutive medians of 3 agree: warm; or half of cap_s is over
   int warm_least = 3, warm_most = 60;
   double least_timing_s = 200e-6;  // calls are repeated in one timing until it lasts as long
+  int least_repeats = 1;           // of calls in one timing
   double interval = 0.01;          // half width of the median's 95 % interval, relative: settled
   int least_timings = 10, most_timings = 400;
-  double cap_s = 3;       // of one point, warm-up aside
+  double cap_s = 2;       // of one point, warm-up aside
   double unstable = 0.2;  // (p90 - p10) / median beyond which a sample that has not settled is rejected
 };
 
@@ -29,8 +30,9 @@ Quantiles quantiles(std::vector<double> values);
 // 95 % interval of the median by order statistics (binomial); no distribution assumed.
 std::pair<double, double> median_interval(std::vector<double> values);
 
-// `run(repeats)` times that many calls. All ranks take part together and stop together; the slowest rank's
-// median is kept, with the spread over ranks.
+// `run(repeats)` times that many calls. All ranks take part together and stop together: when on every rank
+// the median's interval is narrow and the medians of the first and second half agree (a drift is no rest), or
+// when a cap is reached on one. The slowest rank's times are kept, with the spread of medians over ranks.
 Measurement measure(const std::function<Elapsed(int repeats)>& run, const Rules& rules, Ranks& ranks);
 
 struct Verdict {
@@ -41,8 +43,19 @@ struct Verdict {
 // (busbw over links x known tree or NVLS factor), zero-time, one-rank (unfit), unstable.
 Verdict judge(const Sample& sample, const Limits& limits, const Rules& rules);
 
+// The bus bandwidth that no algorithm can pass, bytes/s; 0 = not known. In a node the link's, for all_reduce
+// times 2 (n-1)/n, since a switch that reduces moves the vector once (NVLS); across nodes the bytes that must
+// pass a node's NICs, once for all_reduce (tree, SHARP), (nodes-1)/nodes for the others; only of concurrent
+// groups, as others may use the NICs of idle ranks.
+double bus_bound(const CollectiveCall& call, const Limits& limits);
+
+// Clocks, and flags "throttled" and "clock-fell" (by more than 5 %).
+void note_health(Sample& sample, const Health& before, const Health& after);
+
 // Runs the call once on fresh operands and compares with a reference in double precision: sampled elements
-// of GEMM and attention, rows of the others, all that collectives deliver. Nothing where it is right, else
+// of GEMM and attention, rows of the others, all that short collectives deliver and parts of long ones. The
+// operands' seeds are those of the rank (seed_on). The same answer on all ranks, of the first that differs;
+// throws BackendError on all where the call fails on one. Nothing where it is right, else
 // what differs ("C[12,7] = 3.25, reference 1.5, tolerance 0.02").
 std::optional<std::string> check_result(Backend& backend, const Work& work, const Operands& operands,
                                         Ranks& ranks);
