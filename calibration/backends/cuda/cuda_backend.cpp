@@ -34,6 +34,14 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
+// How long before the last rank this one began. Processes of a node read the same steady clock; clocks of
+// several nodes are not compared.
+double before_last(Clock::time_point begun, Ranks& ranks) {
+  const double mine = std::chrono::duration<double>(begun.time_since_epoch()).count();
+  const auto all = ranks.gather(mine);
+  return ranks.per_node() == ranks.size() ? *std::max_element(all.begin(), all.end()) - mine : 0;
+}
+
 // How many of cuBLASLt's algorithms are tried for each GEMM.
 int gemm_candidates() {
   const char* text = std::getenv("REHEARSE_GEMM_CANDIDATES");
@@ -291,6 +299,7 @@ std::vector<Span> CudaBackend::execute(std::span<const Step> steps) {
   check(cudaDeviceSynchronize(), "wait for the device");
   ranks_.barrier();
   const Event& origin = events_[2 * n];
+  const Clock::time_point begun = Clock::now();
   record(origin, lane(0).stream);
   for (int i = 1; i < lanes; ++i) wait(lane(i).stream, origin);
   for (size_t i = 0; i < n; ++i) {
@@ -305,10 +314,13 @@ std::vector<Span> CudaBackend::execute(std::span<const Step> steps) {
       collectives_->run(step, on.stream.get());
     record(events_[2 * i + 1], on.stream);
   }
-  std::vector<Span> spans;
   for (size_t i = 0; i < n; ++i) finish(events_[2 * i + 1], true);
+  const double early = before_last(begun, ranks_);
+  std::vector<Span> spans;
+  spans.reserve(n);
   for (size_t i = 0; i < n; ++i)
-    spans.push_back({seconds_between(origin, events_[2 * i]), seconds_between(origin, events_[2 * i + 1])});
+    spans.push_back({seconds_between(origin, events_[2 * i]) - early,
+                     seconds_between(origin, events_[2 * i + 1]) - early});
   return spans;
 }
 

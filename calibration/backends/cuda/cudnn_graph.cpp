@@ -176,8 +176,10 @@ std::vector<Descriptor> CudnnGraph::engines(const Descriptor& graph, const Cudnn
   if (target.properties) set(heuristics, CUDNN_ATTR_ENGINEHEUR_DEVICEPROP, target.properties.get());
   finalize(heuristics, "ask for engines");
   std::vector<Descriptor> configurations;
+  constexpr int most = 8;
   std::vector<void*> raw;
-  for (int i = 0; i < 8; ++i)
+  raw.reserve(most);
+  for (int i = 0; i < most; ++i)
     raw.push_back(configurations.emplace_back(make(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR)).get());
   int64_t found = 0;
   check_cudnn(
