@@ -9,13 +9,12 @@
 #include "calibration/backends/cuda/kernels.hpp"
 #include "calibration/work/rounding.hpp"
 
-namespace rehearse::calibration {
-
-std::unique_ptr<Backend> make_cuda_backend(Ranks& ranks) {
-  return std::make_unique<cuda::CudaBackend>(ranks);
+// What load.cpp looks for. Throws BackendError.
+extern "C" rehearse::calibration::Backend* rehearse_make_cuda_backend(rehearse::calibration::Ranks* ranks) {
+  return std::make_unique<rehearse::calibration::cuda::CudaBackend>(*ranks).release();
 }
 
-namespace cuda {
+namespace rehearse::calibration::cuda {
 
 namespace {
 
@@ -328,5 +327,4 @@ Health CudaBackend::health() {
   return {nvml_.sm_clock_mhz(), nvml_.power_w(), nvml_.temperature_c(), nvml_.throttled()};
 }
 
-}  // namespace cuda
-}  // namespace rehearse::calibration
+}  // namespace rehearse::calibration::cuda
