@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <cstdio>
+#include <numeric>
 
 #include "calibration/probes/bench.hpp"
 #include "calibration/probes/grid.hpp"
@@ -135,8 +136,8 @@ TEST(Gpu, ExecutesStepsOnLanes) {
   const Work collective = CollectiveCall{CollectiveOp::all_reduce, DType::fp16, 1 << 20,
                                          group_of(ranks->size(), 1, false, ranks->per_node())};
   OperandSets left(bench, gemm), right(bench, collective);
-  std::vector<int> all;
-  for (int i = 0; i < ranks->size(); ++i) all.push_back(i);
+  std::vector<int> all(size_t(ranks->size()));
+  std::iota(all.begin(), all.end(), 0);
   std::vector<Step> steps(3);
   steps[0].call = steps[2].call = left.calls(gemm, 1).front();
   steps[1].call = right.calls(collective, 1).front();
