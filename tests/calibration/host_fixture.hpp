@@ -2,6 +2,7 @@
 #pragma once
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <vector>
@@ -25,6 +26,12 @@ class HostTest : public testing::Test {
       backend_->fill(list.back());
     }
     return list;
+  }
+  // What is overwritten holds something else before, so that what is added to it instead is seen.
+  static void soil(const Operands& list) {
+    for (const auto& tensor : list)
+      if (tensor.spec.content == Content::zero)
+        std::fill_n(static_cast<float*>(tensor.data), tensor.spec.count, 7.0f);
   }
   Values read(const Operands& list) {
     Values values;

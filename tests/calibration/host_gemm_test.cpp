@@ -96,6 +96,7 @@ TEST_F(HostGemm, EveryRoleIsTheTripleLoop) {
         const GemmCall call{DType::fp32, role, shape, accumulate};
         SCOPED_TRACE(point_of(call));
         const Operands list = operands(call);
+        soil(list);
         Values expected = read(list);
         multiply(call, expected);
         run(call, list);
@@ -108,6 +109,7 @@ TEST_F(HostAttention, ForwardIsTheFormula) {
     const AttentionCall call{DType::fp32, false, shape};
     SCOPED_TRACE(point_of(call));
     const Operands list = operands(call);
+    soil(list);
     Values expected = read(list);
     each_row(shape, [&](const Head& head, size_t i) { attend(head, expected, i); });
     run(call, list);

@@ -178,6 +178,7 @@ TEST_F(HostMemory, EveryKernelIsItsFormula) {
       if (backend_->refuses(work)) continue;
       SCOPED_TRACE(std::string(name_of(kernel)) + " of " + std::to_string(s.r) + " x " + std::to_string(s.w));
       const Operands list = operands(work);
+      soil(list);
       Values expected = read(list);
       formula(expected, s);
       run(work, list);

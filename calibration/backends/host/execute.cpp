@@ -127,13 +127,14 @@ class Execution {
     pending_.erase(std::find(pending_.begin(), pending_.end(), i));
   }
 
-  // MPI moves data only while it is called.
+  // MPI moves data only while it is called, and then all of it; what was posted first mostly comes first.
   void progress() {
-    for (size_t at = pending_.size(); at-- > 0;) {
+    while (!pending_.empty()) {
       int done = 0;
-      const int receive = pending_[at];
+      const int receive = pending_.front();
       MPI_Test(&requests_[size_t(receive)], &done, MPI_STATUS_IGNORE);
-      if (done) ended(receive);
+      if (!done) return;
+      ended(receive);
     }
   }
 

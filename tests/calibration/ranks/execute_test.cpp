@@ -1,6 +1,7 @@
 // A step executed by several ranks: transfers that reuse their buffers, in orders that would stall or mix up
 // data if sends waited for their receivers.
 #include <algorithm>
+#include <numeric>
 
 #include "calibration/work/values.hpp"
 #include "tests/calibration/ranks/job.hpp"
@@ -9,14 +10,14 @@ namespace rehearse::calibration {
 namespace {
 
 constexpr int64_t kCount = 300000;  // far more than MPI keeps for a receiver that has not asked yet
-constexpr int kMicrobatches = 6;
+constexpr size_t kMicrobatches = 6;
 
 class Execute : public JobTest {
  protected:
   Execute() {
     OperandSpec spec{"x", DType::fp32, Content::normal, kCount, 0, 1, 0, false};
-    for (int i = 0; i < 2 * kMicrobatches + 2; ++i) {
-      spec.seed = uint64_t(i);
+    for (size_t i = 0; i < 2 * kMicrobatches + 2; ++i) {
+      spec.seed = i;
       tensors_.push_back({spec, backend_->allocate(size_t(spec.bytes()))});
       backend_->fill(tensors_.back());
     }
@@ -63,41 +64,42 @@ class Execute : public JobTest {
 TEST_F(Execute, PipelineThroughSharedBuffers) {
   const Tensor in = tensors_[2 * kMicrobatches], out = tensors_[2 * kMicrobatches + 1];
   std::vector<Step> steps;
-  for (int m = 0; m < kMicrobatches; ++m) {
-    const Tensor &source = tensors_[size_t(m)], &kept = tensors_[size_t(kMicrobatches + m)];
-    if (rank_ > 0) steps.push_back(transfer(Step::Kind::receive, in, rank_ - 1, m));
+  for (size_t m = 0; m < kMicrobatches; ++m) {
+    const Tensor &source = tensors_[m], &kept = tensors_[kMicrobatches + m];
+    if (rank_ > 0) steps.push_back(transfer(Step::Kind::receive, in, rank_ - 1, int(m)));
     steps.push_back(copy(rank_ > 0 ? in : source, kept));
     if (rank_ + 1 == size_) continue;
     steps.push_back(copy(kept, out));
-    steps.push_back(transfer(Step::Kind::send, out, rank_ + 1, m));
+    steps.push_back(transfer(Step::Kind::send, out, rank_ + 1, int(m)));
   }
   const auto spans = backend_->execute(steps);
   ASSERT_EQ(spans.size(), steps.size());
-  for (int m = 0; m < kMicrobatches; ++m) expect_seed(tensors_[size_t(kMicrobatches + m)], uint64_t(m));
+  for (size_t m = 0; m < kMicrobatches; ++m) expect_seed(tensors_[kMicrobatches + m], m);
 }
 
 // All send at once before anyone asks, and the receives stand in the reverse order of the sends.
 TEST_F(Execute, RingOfSendsBeforeReceives) {
   const int next = (rank_ + 1) % size_, before = (rank_ + size_ - 1) % size_;
   std::vector<Step> steps;
-  for (int m = 0; m < kMicrobatches; ++m)
-    steps.push_back(transfer(Step::Kind::send, tensors_[size_t(m)], next, m));
-  for (int m = kMicrobatches; m-- > 0;)
-    steps.push_back(transfer(Step::Kind::receive, tensors_[size_t(kMicrobatches + m)], before, m));
+  steps.reserve(2 * kMicrobatches + 2);
+  for (size_t m = 0; m < kMicrobatches; ++m)
+    steps.push_back(transfer(Step::Kind::send, tensors_[m], next, int(m)));
+  for (size_t m = kMicrobatches; m-- > 0;)
+    steps.push_back(transfer(Step::Kind::receive, tensors_[kMicrobatches + m], before, int(m)));
   const int last = int(steps.size()) - 1;
   const Tensor &sum = tensors_[2 * kMicrobatches], &reused = tensors_[0];
-  steps.push_back(copy(tensors_[size_t(kMicrobatches)], sum, {last}));
+  steps.push_back(copy(tensors_[kMicrobatches], sum, {last}));
   // The first send may still be under way.
   steps.push_back(copy(tensors_[1], reused));
   backend_->execute(steps);
-  for (int m = 0; m < kMicrobatches; ++m) expect_seed(tensors_[size_t(kMicrobatches + m)], uint64_t(m));
+  for (size_t m = 0; m < kMicrobatches; ++m) expect_seed(tensors_[kMicrobatches + m], m);
   expect_seed(sum, 0);
   expect_seed(reused, 1);
 }
 
 TEST_F(Execute, CollectivesOfOverlappingGroups) {
-  std::vector<int> all;
-  for (int i = 0; i < size_; ++i) all.push_back(i);
+  std::vector<int> all(static_cast<size_t>(size_));
+  std::iota(all.begin(), all.end(), 0);
   std::vector<Step> steps;
   // Every pair, in an order that differs from rank to rank only as far as pairs are left out.
   std::vector<std::pair<int, int>> pairs;
