@@ -76,7 +76,7 @@ class Backend {
   // Runs the calls in order, one after the other, and waits; all ranks of a collective call this together.
   virtual Elapsed time(std::span<const Call> calls, Clocking clocking) = 0;
   // Runs both lists beside each other, each in order, starting together, and waits. first: the kernels,
-  // second: the collectives, each from its own start to its own end.
+  // second: the collectives, each from its own start to its own end. Either list may be empty.
   virtual std::pair<Elapsed, Elapsed> time_beside(std::span<const Call> kernels,
                                                   std::span<const Call> collectives, int channels) = 0;
   // Runs a rank's part of a step and waits for it; where each step ran.

@@ -241,7 +241,7 @@ void expect_cross_entropy(const Grid& g, bool backward) {
 // Of very long vectors the sum is known by its distribution: squares of the contents have mean 1 and
 // variance 1.7 (Irwin-Hall of 4: kurtosis 2.7).
 void expect_square_sum(const Grid& g) {
-  constexpr int64_t longest = int64_t(1) << 24;
+  constexpr int64_t longest = int64_t(1) << 22;
   const int64_t n = g.rows * g.width;
   if (n > longest) {
     g.reference.expect_within(1, 0, double(n), 6 * std::sqrt(1.7 * double(n)) + 1e-3 * double(n));

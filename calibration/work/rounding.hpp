@@ -1,6 +1,7 @@
 // Numbers as the narrow types hold them: round to nearest, ties to even, subnormals kept. Overflow becomes
 // infinity, but fp8 (e4m3) saturates at 448, as conversions on GPUs do.
 #pragma once
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -19,14 +20,21 @@ inline constexpr Format kBf16{7, -126, 3.3895313892515355e38};
 inline constexpr Format kFp8{3, -6, 448.0};
 inline constexpr Format kTf32{10, -126, 3.4011621342146535e38};
 
-// x as the format holds it. Exact: division and product by powers of two, nearbyint in the default rounding
-// mode.
+// x as the format holds it.
 inline double rounded(double x, const Format& format) {
   if (!std::isfinite(x) || x == 0) return x;
-  int exponent = std::ilogb(x);
-  if (exponent < format.least_exponent) exponent = format.least_exponent;
-  const double unit = std::ldexp(1.0, exponent - format.stored_bits);
-  const double y = std::nearbyint(x / unit) * unit;
+  const double magnitude = std::fabs(x);
+  double y = 0;
+  if (magnitude >=
+      std::ldexp(1.0, format.least_exponent)) {  // half below the cut is added, and the rest dropped
+    const int dropped = 52 - format.stored_bits;
+    auto bits = std::bit_cast<uint64_t>(x);
+    bits += (uint64_t(1) << (dropped - 1)) - 1 + (bits >> dropped & 1);
+    y = std::bit_cast<double>(bits >> dropped << dropped);
+  } else {
+    const double unit = std::ldexp(1.0, format.least_exponent - format.stored_bits);
+    y = std::nearbyint(x / unit) * unit;
+  }
   if (std::fabs(y) <= format.largest) return y;
   return std::copysign(format.stored_bits == kFp8.stored_bits ? format.largest : HUGE_VAL, x);
 }
