@@ -25,7 +25,7 @@ bool is_in_path(const std::string& name) {
   const char* path = std::getenv("PATH");
   std::istringstream folders(path ? path : "");
   for (std::string folder; std::getline(folders, folder, ':');)
-    if (access((folder + "/" + name).c_str(), X_OK) == 0) return true;
+    if (access((folder += "/" + name).c_str(), X_OK) == 0) return true;
   return false;
 }
 
@@ -54,6 +54,7 @@ void restart_under_mpirun(int ranks, const std::string& program, const std::vect
                                 "--mca", "odls_base_sigkill_timeout", "10", program};
   line.insert(line.end(), words.begin(), words.end());
   std::vector<char*> arguments;
+  arguments.reserve(line.size() + 1);
   for (auto& word : line) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   execvp("mpirun", arguments.data());

@@ -76,7 +76,7 @@ double estimated(const Work& work, const Wanted& wanted) {
   return overlap ? std::max(kernel, collective_time(overlap->collective, wanted)) : kernel;
 }
 
-void add(std::vector<Point>& points, const Wanted& wanted, Work work, double worth) {
+void add(std::vector<Point>& points, const Wanted& wanted, const Work& work, double worth) {
   const auto types = types_of(work);
   if (!std::all_of(types.begin(), types.end(), [&](DType t) { return knows(wanted, t); })) return;
   const double memory = wanted.memory_bytes > 0 ? wanted.memory_bytes : 1 << 30;
@@ -87,7 +87,7 @@ void add(std::vector<Point>& points, const Wanted& wanted, Work work, double wor
   const double lasts = std::max(200e-6, call);
   const double seconds =
       (is_small(wanted) ? 0.2 : 0.05) + (std::holds_alternative<OverlapCall>(work) ? 4 : 1) * 40 * lasts;
-  points.push_back({std::move(work), worth, std::min(seconds, 4.0)});
+  points.push_back({work, worth, std::min(seconds, 4.0)});
 }
 
 std::vector<Point> ranked(std::vector<Point> points, double share, size_t most) {
@@ -99,7 +99,7 @@ std::vector<Point> ranked(std::vector<Point> points, double share, size_t most) 
     if (best.size() == most) break;
     if (!seen.insert(point_of(point.work)).second) continue;
     point.value = share / double(best.size() + 1);
-    best.push_back(std::move(point));
+    best.push_back(point);
   }
   return best;
 }

@@ -26,7 +26,7 @@ bool is_small(const Wanted& wanted);
 double estimated(const Work& work, const Wanted& wanted);
 
 // Adds the point where the device knows its type, its operands fit and a call does not last too long.
-void add(std::vector<Point>& points, const Wanted& wanted, Work work, double worth);
+void add(std::vector<Point>& points, const Wanted& wanted, const Work& work, double worth);
 
 // The `most` best, by worth, each once; the i-th of them gets share / (i + 1): so much of the time of a
 // budget goes to the probe, whatever the length of its list.

@@ -27,23 +27,20 @@ std::vector<Task> tasks_of(const std::vector<const Probe*>& probes, const Wanted
                            const Ranks& ranks) {
   std::vector<Task> tasks;
   for (const Probe* probe : probes)
-    for (Point& point : probe->points(wanted)) tasks.push_back({probe, std::move(point)});
+    for (const Point& point : probe->points(wanted)) tasks.push_back({probe, point});
   std::set<std::string> seen = measured;
   std::vector<Task> once;
-  for (Task& task : sorted(std::move(tasks)))
+  for (const Task& task : sorted(std::move(tasks)))
     if (seen.insert(point_of(task.point.work)).second &&
         !task.probe->can_run(backend, task.point.work, ranks))
-      once.push_back(std::move(task));
+      once.push_back(task);
   return once;
 }
 
-std::vector<Task> tasks_of(std::vector<Point> points, const std::set<std::string>& measured) {
+std::vector<Task> tasks_of(const std::vector<Point>& points, const std::set<std::string>& measured) {
   std::vector<Task> tasks;
-  for (Point& point : points)
-    if (!measured.count(point_of(point.work))) {
-      const Probe* probe = &probe_of(point.work);
-      tasks.push_back({probe, std::move(point)});
-    }
+  for (const Point& point : points)
+    if (!measured.count(point_of(point.work))) tasks.push_back({&probe_of(point.work), point});
   return sorted(std::move(tasks));
 }
 

@@ -20,7 +20,7 @@ std::vector<Task> tasks_of(const std::vector<const Probe*>& probes, const Wanted
                            const std::set<std::string>& measured, const Backend& backend, const Ranks& ranks);
 
 // Given points instead of the probes' own; what the machine cannot run stays, and will be said in its sample.
-std::vector<Task> tasks_of(std::vector<Point> points, const std::set<std::string>& measured);
+std::vector<Task> tasks_of(const std::vector<Point>& points, const std::set<std::string>& measured);
 
 // Those that fit into `seconds` by their own estimates, most valuable first; one that does not fit gives way
 // to the next that does.
