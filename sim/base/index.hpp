@@ -18,7 +18,7 @@ struct Index {
 using RankId = Index<struct RankTag>;    // 0 .. world size - 1
 using StageId = Index<struct StageTag>;  // pipeline rank, 0 .. pp - 1
 using ChunkId =
-    Index<struct ChunkTag>;  // model chunk in order of layers, 0 .. pp x chunks - 1; stage = chunk mod pp
+    Index<struct ChunkTag>;  // model chunk in order of layers, 0 .. pp x chunks - 1; see Placement
 using MicroBatch = Index<struct MicroTag>;  // 0 .. micro-batches - 1
 using GpuId = Index<struct GpuTag>;         // node x GPUs per node + local index
 using LinkId = Index<struct LinkTag>;       // index into Fabric::links

@@ -8,6 +8,7 @@
 
 #include "sim/cli/commands.hpp"
 #include "sim/cli/simulate.hpp"
+#include "sim/graph/schedules.hpp"
 #include "sim/io/truth.hpp"
 
 namespace rehearse {
@@ -21,9 +22,9 @@ ScoredRow predict(const TruthRow& row, const EngineOptions& options) {
                    .measured_s = row.measured_s,
                    .skipped = row.skipped};
   if (!row.scenario) return scored;
-  const Scenario& s = *row.scenario;
+  Scenario s = *row.scenario;
   try {
-    const auto schedule = build_schedule(s.schedule, {s.layout.pp, s.micro_batches(), s.layout.chunks});
+    const auto schedule = make_schedule(s);
     const Rehearsed done = simulate(s, schedule, options);
     scored.predicted_s = done.report.step_time_s;
     scored.fits = done.report.memory.fits;

@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "sim/base/text.hpp"
+#include "sim/graph/schedules.hpp"
 #include "sim/spec/check.hpp"
 
 namespace rehearse {
@@ -46,9 +47,10 @@ Rehearsed simulate(const Scenario& scenario, const Schedule& schedule, const Eng
 }
 
 double step_time_of(Scenario scenario, const EngineOptions& options) {
+  scenario.layout.placement = Placement::looped;
+  place_chunks(scenario, {.chunks = true});
   check(scenario);
-  const auto schedule = build_schedule(
-      scenario.schedule, {scenario.layout.pp, scenario.micro_batches(), scenario.layout.chunks});
+  const auto schedule = make_schedule(scenario);
   return engine_by_name(options.engine)(lower(scenario, schedule, {.fold = fold_by_name(options.fold)})).step;
 }
 

@@ -48,19 +48,34 @@ class Patterns {
         tensor(d, s);
       }
     for (int d = 0; d < dp && pp > 1; ++d)
-      for (int s = 0; s < pp; ++s) {
-        if (s + 1 < pp || options.wrap_around) transfer(d, s, (s + 1) % pp);
-        if (pp > 2 ? s > 0 || options.wrap_around : s > 0 && !options.wrap_around)
-          transfer(d, s, (s + pp - 1) % pp);
-      }
-    if (dp > 1)
-      for (int s = 0; s < pp; ++s) gradients(s);
-    if (options.tied_embeddings && pp > 1)
+      for (int s = 0; s < pp; ++s)
+        for (int to : neighbours(s)) transfer(d, s, to);
+    const Placement placement = layout_.spec().placement;
+    const bool copies = placement == Placement::bidirectional;
+    if (gradient_ranks(layout_.spec()) > 1)
+      for (int s = 0; s < (copies ? pp / 2 : pp); ++s) gradients(s, copies ? pp - 1 - s : s);
+    if (options.tied_embeddings && pp > 1 && placement == Placement::looped)
       for (int d = 0; d < dp; ++d) embedding(d);
     return std::move(flows_);
   }
 
  private:
+  // Stages to which `s` sends outputs or gradients: of the next before the previous one.
+  std::vector<int> neighbours(int s) const {
+    const LayoutSpec& spec = layout_.spec();
+    const int pp = spec.pp, chunks = pp * spec.chunks, path = spec.parts();
+    const auto at = [&](int chunk) { return stage_of(ChunkId(chunk), pp, spec.placement).value; };
+    std::set<int> reached;
+    for (int c = 0; c < chunks; ++c) {
+      if (at(c) != s) continue;
+      if (c % path + 1 < path) reached.insert(at(c + 1));
+      if (c % path > 0) reached.insert(at(c - 1));
+    }
+    std::vector<int> order;
+    for (int to : {(s + 1) % pp, (s + pp - 1) % pp})
+      if (to != s && reached.erase(to) > 0) order.push_back(to);
+    return order;
+  }
   int unit(int d, int s) const { return d * layout_.size(Axis::pp) + s; }
   int tp() const { return layout_.size(Axis::tp); }
 
@@ -88,14 +103,15 @@ class Patterns {
     flow.shape = {.ranks = 2, .nodes = crossing ? 2 : 1, .per_node = crossing ? 1 : 2};
     flows_.push_back(std::move(flow));
   }
-  void gradients(int s) {
+  void gradients(int s, int twin) {
     for (int t = 0; t < tp(); ++t) {
       std::vector<RankId> ranks;
-      FlowPattern flow{.kind = FlowKind::gradients, .a = s, .b = s, .slice = t};
-      for (int d = 0; d < layout_.size(Axis::dp); ++d) {
-        ranks.push_back(layout_.rank({t, 0, s, d}));
-        flow.units.push_back(unit(d, s));
-      }
+      FlowPattern flow{.kind = FlowKind::gradients, .a = s, .b = twin, .slice = t};
+      for (int d = 0; d < layout_.size(Axis::dp); ++d)
+        for (int stage : s == twin ? std::vector<int>{s} : std::vector<int>{s, twin}) {
+          ranks.push_back(layout_.rank({t, 0, stage, d}));
+          flow.units.push_back(unit(d, stage));
+        }
       add(std::move(flow), ranks);
     }
   }

@@ -15,9 +15,11 @@ enum class FlowKind : uint8_t { stage_transfer, tensor, gradients, embedding };
 // One recurring movement of bytes between units, whatever its size and how often.
 struct FlowPattern {
   FlowKind kind = FlowKind::stage_transfer;
-  int a = 0, b = 0;        // stages: source and destination; the stage alone for tensor and gradients
-  int slice = -1;          // rank of each unit that takes part, -1 = all
-  std::vector<int> units;  // participants; {sender, receiver} for a transfer
+  // Stages: source and destination; the stage alone for tensor; for gradients the stage, and the one that
+  // holds the other copy of its layers, itself where there is none.
+  int a = 0, b = 0;
+  int slice = -1;                          // rank of each unit that takes part, -1 = all
+  std::vector<int> units;                  // participants; {sender, receiver} for a transfer
   std::vector<std::pair<int, int>> links;  // (LinkId value, weight); empty inside a node
   int parts = 1;     // weights of one node's up-links add up to it: a group's link carries
                      // weight / parts of the bytes that leave the node
@@ -51,7 +53,6 @@ struct Fold {
 struct FoldOptions {
   bool fold = true;
   bool tied_embeddings = false;  // first and last stage reduce the embedding's gradient
-  bool wrap_around = false;      // chunks > 1: the last stage sends to the first
 };
 Fold make_fold(const ParallelLayout& layout, const Fabric& fabric, const FoldOptions& options);
 

@@ -16,6 +16,8 @@ TaskGraph lower(const Scenario& scenario, const Schedule& schedule, const LowerO
 struct StageCosts {
   double forward = 1, backward = 2, weight = 0, transfer = 0;
 };
+// What each action of a chunk then takes.
+ScheduleCosts schedule_costs(const PipelineShape& shape, const StageCosts& costs);
 TaskGraph lower_costs(const Schedule& schedule, const StageCosts& costs);
 
 // Text form, one task a line; the golden form of --stop-after graph.

@@ -14,7 +14,7 @@ static bool is_backward(ActionKind kind) {
 }
 
 Lowering::Placed& Lowering::placed(int unit, ChunkId chunk, MicroBatch micro, bool forward) {
-  const size_t cell = size_t(chunk.value / s_.layout.pp) * s_.micro_batches() + micro.value;
+  const size_t cell = size_t(local_chunk(chunk, schedule_.shape)) * s_.micro_batches() + micro.value;
   return (forward ? forwards_ : backwards_)[unit][cell];
 }
 
@@ -51,9 +51,13 @@ const std::vector<Piece>& Lowering::pieces(ChunkId chunk, ActionKind kind, Cut c
 
 Lowering::Cut Lowering::cut_of(const Action& action, size_t position,
                                const std::vector<Action>& actions) const {
-  auto same = [&](const Action& other) { return other.kind == action.kind && other.chunk == action.chunk; };
-  if (s_.layout.dp == 1) return Cut::none;
-  if (completes_gradients(action.kind) && s_.overlap.grad_reduce &&
+  const bool completes = completes_gradients(action.kind);
+  auto same = [&](const Action& other) {
+    return other.chunk == action.chunk &&
+           (completes ? completes_gradients(other.kind) : other.kind == action.kind);
+  };
+  if (gradient_ranks(s_.layout) == 1) return Cut::none;
+  if (completes && s_.overlap.grad_reduce &&
       std::none_of(actions.begin() + long(position) + 1, actions.end(), same))
     return Cut::gradients_ready;
   if (action.kind == ActionKind::forward && s_.overlap.param_gather &&
@@ -76,8 +80,8 @@ int32_t Lowering::tensor_task(int unit, const OpSpec& collective, const TaskSet&
 }
 
 Lowering::Placed Lowering::place_action(int unit, const Action& action, Cut cut, TaskSet after) {
-  const int stage = g_.units[unit].pp;
-  auto& buckets = cut == Cut::weights_needed ? weight_buckets_[stage] : gradient_buckets_[stage];
+  const int bucket_key = bucket_row(action.chunk);
+  auto& buckets = cut == Cut::weights_needed ? weight_buckets_[bucket_key] : gradient_buckets_[bucket_key];
   const auto& row = pieces(action.chunk, action.kind, cut, unit_shape_[unit]);
   const double bucket_size =
       s_.grad_bucket.value / bytes_of(cut == Cut::weights_needed ? s_.precision.params : s_.precision.grads);
@@ -137,7 +141,6 @@ void Lowering::lower_actions() {
 }
 
 void Lowering::lower_transfers() {
-  const int last_chunk = s_.layout.pp * s_.layout.chunks - 1;
   for (size_t u = 0; u < g_.units.size(); ++u) {
     const auto& actions = schedule_.stages[g_.units[u].pp];
     int32_t previous_send = -1;
@@ -145,9 +148,9 @@ void Lowering::lower_transfers() {
       const auto& action = actions[i];
       const bool forward = action.kind == ActionKind::forward;
       if (!forward && !is_backward(action.kind)) continue;
-      const ChunkId to(action.chunk.value + (forward ? 1 : -1));
-      if (to.value < 0 || to.value > last_chunk) continue;
-      transfer(int(u), i, action, to, previous_send);
+      const PipelineShape& shape = schedule_.shape;
+      if (forward ? last_of_path(action.chunk, shape) : first_of_path(action.chunk, shape)) continue;
+      transfer(int(u), i, action, ChunkId(action.chunk.value + (forward ? 1 : -1)), previous_send);
     }
   }
 }
@@ -156,8 +159,8 @@ void Lowering::transfer(int unit, size_t position, const Action& action, ChunkId
                         int32_t& previous_send) {
   const bool forward = action.kind == ActionKind::forward;
   const auto& from = placed(unit, action.chunk, action.micro, forward);
-  const int to_stage = to_chunk.value % s_.layout.pp;
-  if (s_.layout.pp == 1) {
+  const int to_stage = stage_of(to_chunk, schedule_.shape).value;
+  if (to_stage == g_.units[unit].pp) {
     for (int32_t task : from.last) edge(task, placed(unit, to_chunk, action.micro, forward).first);
     return;
   }

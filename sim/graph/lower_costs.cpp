@@ -5,19 +5,18 @@ namespace rehearse {
 
 using Edge = std::pair<size_t, size_t>;
 
+ScheduleCosts schedule_costs(const PipelineShape& shape, const StageCosts& costs) {
+  const double v = 1 / chunk_share(shape);
+  ScheduleCosts result;
+  const bool split = costs.weight > 0;  // else an input gradient is the whole backward
+  result.chunks.assign(size_t(chunk_count(shape)),
+                       {costs.forward / v, costs.backward / v, split ? costs.weight / v : 0});
+  result.transfer = costs.transfer;
+  return result;
+}
+
 static double duration_of(ActionKind kind, const Schedule& schedule, const StageCosts& costs) {
-  const double v = schedule.shape.chunks;
-  switch (kind) {
-    case ActionKind::forward:
-      return costs.forward / v;
-    case ActionKind::backward:
-      return (costs.backward + costs.weight) / v;
-    case ActionKind::input_gradient:
-      return costs.backward / v;
-    case ActionKind::weight_gradient:
-      return costs.weight / v;
-  }
-  return 0;
+  return schedule_costs(schedule.shape, costs).of(kind, 0);
 }
 
 static Program program_of(ActionKind kind, double duration) {
@@ -46,7 +45,8 @@ static TaskGraph stages_without_tasks(const Schedule& schedule, const StageCosts
     graph.units.push_back(unit);
     graph.unit_sets.push_back({s});
   }
-  for (int s = 0; s < p; ++s) {  // sender and receiver of a transfer: set p + s forward, 2p + s backward
+  for (int s = 0; s < p;
+       ++s) {  // sender and receiver of a transfer: set p + s to the next stage, 2p + s back
     graph.unit_sets.push_back({s, (s + 1) % p});
   }
   for (int s = 0; s < p; ++s) graph.unit_sets.push_back({s, (s + p - 1) % p});
@@ -56,10 +56,13 @@ static TaskGraph stages_without_tasks(const Schedule& schedule, const StageCosts
 
 // The output of `sender` on its way to the next stage, or its gradient to the one before.
 static Task transfer_of(const Action& sender, const PipelineShape& shape, double duration) {
-  const int s = stage_of(sender.chunk, shape).value;
+  const bool forward = sender.kind == ActionKind::forward;
+  const int s = stage_of(sender.chunk, shape).value, p = shape.stages;
+  const int to = stage_of(ChunkId(sender.chunk.value + (forward ? 1 : -1)), shape).value;
+  const bool up = to == (s + 1) % p && (forward || to != (s + p - 1) % p);
   Task task;
   task.stream = Stream::pp_send;
-  task.units = sender.kind == ActionKind::forward ? shape.stages + s : 2 * shape.stages + s;
+  task.units = up ? p + s : 2 * p + s;
   task.duration = duration;
   task.action = sender.kind;
   task.chunk = sender.chunk;

@@ -14,14 +14,32 @@ double Lowering::stage_parameters(StageId stage) const {
   return total;
 }
 
-// Sizes of the stage's buckets where no task waits for each: as along the backward (or forward), a bucket
+int Lowering::bucket_row(ChunkId chunk) const {
+  return s_.layout.placement == Placement::bidirectional ? chunk.value % s_.layout.pp
+                                                         : chunks_[chunk.value].stage.value;
+}
+
+Axis Lowering::gradient_axis() const {
+  if (s_.layout.placement != Placement::bidirectional) return Axis::dp;
+  return layout_.outermost({Axis::pp, Axis::dp});
+}
+
+// Of two parts that the same ranks hold, the later one's gradients are complete first.
+std::vector<int> Lowering::bucket_rows(const FoldedFlow& flow) const {
+  if (flow.pattern.a == flow.pattern.b) return {flow.pattern.a};
+  return {flow.pattern.b, flow.pattern.a};
+}
+
+// Sizes of the row's buckets where no task waits for each: as along the backward (or forward), a bucket
 // being full when it holds the asked size; no matrix is split.
-std::vector<double> Lowering::buckets_of(StageId stage, bool weights) {
+std::vector<double> Lowering::buckets_of(int row, bool weights) {
   const double size = s_.grad_bucket.value / bytes_of(weights ? s_.precision.params : s_.precision.grads);
   std::vector<double> buckets;
-  for (size_t i = 0; i < chunks_.size(); ++i) {
-    const auto& chunk = chunks_[weights ? i : chunks_.size() - 1 - i];
-    if (chunk.stage != stage) continue;
+  const auto parts =
+      size_t(s_.layout.placement == Placement::bidirectional ? s_.layout.pp : int(chunks_.size()));
+  for (size_t i = 0; i < parts; ++i) {
+    const auto& chunk = chunks_[weights ? i : parts - 1 - i];
+    if (bucket_row(chunk.chunk) != row) continue;
     double filled = 0;
     for (const auto& spec : complete_ops(chunk, weights, tp_shapes_[0])) {
       filled += spec.parameters;
@@ -34,14 +52,16 @@ std::vector<double> Lowering::buckets_of(StageId stage, bool weights) {
 
 void Lowering::lower_gradients() {
   for (size_t u = 0; u < g_.units.size(); ++u) sync_done_[u] = compute_done_[u];
-  if (s_.layout.dp > 1 && !s_.overlap.grad_reduce)
-    for (size_t u = 0; u < g_.units.size(); ++u) {
-      auto& buckets = gradient_buckets_[g_.units[u].pp];
-      if (buckets.empty())
-        for (double parameters : buckets_of(StageId(g_.units[u].pp), false))
-          buckets.push_back({parameters, {}});
-      for (auto& bucket : buckets) bucket.ready[int(u)] = compute_done_[u];
-    }
+  if (gradient_ranks(s_.layout) > 1 && !s_.overlap.grad_reduce)
+    for (const auto& chunk : chunks_)
+      for (size_t u = 0; u < g_.units.size(); ++u) {
+        if (g_.units[u].pp != chunk.stage.value) continue;
+        const int row = bucket_row(chunk.chunk);
+        auto& buckets = gradient_buckets_[row];
+        if (buckets.empty())
+          for (double parameters : buckets_of(row, false)) buckets.push_back({parameters, {}});
+        for (auto& bucket : buckets) bucket.ready[int(u)] = compute_done_[u];
+      }
   for (const auto& flow : fold_.flows)
     if (flow.pattern.kind == FlowKind::gradients) reduce_gradients(flow);
   const auto reduced = sync_done_;  // TP peers reduce their slices of the embedding side by side
@@ -54,14 +74,18 @@ void Lowering::lower_gradients() {
 void Lowering::reduce_gradients(const FoldedFlow& flow) {
   const auto op = s_.layout.zero > 0 ? CollectiveOp::reduce_scatter : CollectiveOp::all_reduce;
   int32_t previous = -1;
-  for (const auto& bucket : gradient_buckets_[flow.pattern.a]) {
+  std::vector<const Bucket*> buckets;
+  for (int row : bucket_rows(flow))
+    for (const auto& bucket : gradient_buckets_[row]) buckets.push_back(&bucket);
+  for (const Bucket* next : buckets) {
+    const Bucket& bucket = *next;
     const double bytes = bucket.parameters * bytes_of(s_.precision.grads);
     TaskSet after;
     for (const auto& [unit, tasks] : bucket.ready) after.insert(after.end(), tasks.begin(), tasks.end());
     if (previous >= 0) after.push_back(previous);
     previous =
         collective_task(flow, Stream::dp,
-                        {Axis::dp, "gradients", op, flow.pattern.shape.ranks, bytes,
+                        {gradient_axis(), "gradients", op, flow.pattern.shape.ranks, bytes,
                          bytes_sent_per_rank(op, flow.pattern.shape.ranks, bytes), false, s_.precision.grads},
                         after);
   }
@@ -121,7 +145,7 @@ int32_t Lowering::scalar_all_reduce(const TaskSet& after) {
 }
 
 void Lowering::lower_optimizer() {
-  const double shards = s_.layout.zero > 0 ? s_.layout.dp : 1;
+  const double shards = s_.layout.zero > 0 ? gradient_ranks(s_.layout) : 1;
   const double norm_bytes = bytes_of(s_.precision.grads);
   TaskSet norms;
   for (size_t u = 0; u < g_.units.size(); ++u) {
@@ -137,7 +161,7 @@ void Lowering::lower_optimizer() {
     updated.push_back(
         optimizer_task("optimizer", MemoryKernel::adam, parameters, update_bytes, int(u), agreed));
   }
-  if (s_.layout.zero > 0 && s_.layout.dp > 1) gather_weights(updated);
+  if (s_.layout.zero > 0 && gradient_ranks(s_.layout) > 1) gather_weights(updated);
 }
 
 // ZeRO-1: updated shards are gathered; after the optimizer, or (overlap.param_gather) at the start of the
@@ -145,12 +169,15 @@ void Lowering::lower_optimizer() {
 void Lowering::gather_weights(const std::vector<int32_t>& updated) {
   for (const auto& flow : fold_.flows) {
     if (flow.pattern.kind != FlowKind::gradients) continue;
-    const StageId stage(flow.pattern.a);
     std::vector<Bucket> buckets;
-    if (s_.overlap.param_gather)
-      buckets = weight_buckets_[stage.value];
-    else
-      for (double parameters : buckets_of(stage, true)) buckets.push_back({parameters, {}});
+    auto rows = bucket_rows(flow);
+    std::reverse(rows.begin(), rows.end());
+    for (int row : rows) {
+      if (s_.overlap.param_gather)
+        buckets.insert(buckets.end(), weight_buckets_[row].begin(), weight_buckets_[row].end());
+      else
+        for (double parameters : buckets_of(row, true)) buckets.push_back({parameters, {}});
+    }
     int32_t previous = -1;
     for (const auto& bucket : buckets) {
       const double bytes = bucket.parameters * bytes_of(s_.precision.params);
@@ -158,12 +185,12 @@ void Lowering::gather_weights(const std::vector<int32_t>& updated) {
       if (previous >= 0) after.push_back(previous);
       if (!s_.overlap.param_gather)
         for (int unit : flow.pattern.units) after.push_back(updated[unit]);
-      previous =
-          collective_task(flow, Stream::dp,
-                          {Axis::dp, "weights", CollectiveOp::all_gather, flow.pattern.shape.ranks, bytes,
-                           bytes_sent_per_rank(CollectiveOp::all_gather, flow.pattern.shape.ranks, bytes),
-                           false, s_.precision.params},
-                          after);
+      previous = collective_task(
+          flow, Stream::dp,
+          {gradient_axis(), "weights", CollectiveOp::all_gather, flow.pattern.shape.ranks, bytes,
+           bytes_sent_per_rank(CollectiveOp::all_gather, flow.pattern.shape.ranks, bytes), false,
+           s_.precision.params},
+          after);
       for (const auto& [unit, tasks] : bucket.ready)
         for (int32_t task : tasks) edge(previous, task);
     }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
 
 #include "sim/plan/model_math.hpp"
 
@@ -30,9 +31,9 @@ Lowering::Lowering(const Scenario& scenario, const Schedule& schedule, const Low
       fabric_(scenario.cluster),
       chunks_(plan_chunks(scenario)),
       fold_(make_fold(layout_, fabric_,
-                      {.fold = options.fold,
-                       .tied_embeddings = scenario.model.tied_embeddings,
-                       .wrap_around = scenario.layout.chunks > 1})) {
+                      {.fold = options.fold, .tied_embeddings = scenario.model.tied_embeddings})) {
+  if (schedule.shape.placement != layout_.spec().placement)
+    throw std::invalid_argument("lower: the schedule places chunks otherwise than the layout");
   for (const auto& flow : fold_.flows)
     flow_index_.emplace(std::make_tuple(flow.pattern.kind, flow.pattern.units[0], flow.pattern.b), &flow);
   pricer_ = std::make_unique<OpPricer>(s_, g_.traffic);

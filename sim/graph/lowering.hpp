@@ -68,8 +68,13 @@ class Lowering {
   void lower_optimizer();
   int32_t scalar_all_reduce(const TaskSet& after);
   void gather_weights(const std::vector<int32_t>& updated);
-  std::vector<double> buckets_of(StageId stage, bool weights);
+  std::vector<double> buckets_of(int row, bool weights);
   double stage_parameters(StageId stage) const;
+  // Which row of buckets holds a chunk's weights: the stage's, whose ranks alone share them; where the
+  // pipeline holds two copies of the model, its part of the model's.
+  int bucket_row(ChunkId chunk) const;
+  Axis gradient_axis() const;
+  std::vector<int> bucket_rows(const FoldedFlow& flow) const;  // those that the ranks of `flow` reduce
 
   const Scenario& s_;
   const Schedule& schedule_;
@@ -89,8 +94,8 @@ class Lowering {
   std::vector<std::vector<int32_t>> first_of_action_;      // [unit class][position in the stage's schedule]
   std::vector<TaskSet> compute_done_;                      // [unit class]: end of its last action
   std::vector<TaskSet> sync_done_;  // [unit class]: gradient tasks the optimizer waits for
-  std::map<int, std::vector<Bucket>> gradient_buckets_;  // by stage, in order of readiness
-  std::map<int, std::vector<Bucket>> weight_buckets_;    // by stage, in order of need
+  std::map<int, std::vector<Bucket>> gradient_buckets_;  // by row, in order of readiness
+  std::map<int, std::vector<Bucket>> weight_buckets_;    // by row, in order of need
   std::map<std::vector<int32_t>, int32_t> unit_sets_;
   std::map<const FoldedFlow*, int> routes_;
   std::map<std::tuple<FlowKind, int, int>, const FoldedFlow*> flow_index_;  // by kind, first unit, stage b

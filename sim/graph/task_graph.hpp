@@ -138,6 +138,7 @@ struct TaskGraph {
   std::vector<UnitInfo> units;
   std::vector<LinkInfo> links;
   Csr edges;                // vertex i = tasks[i]
+  bool steps_overlap = false;  // no barrier ends the step: each unit's next one begins as it is done
   int ranks = 0;            // of the job
   int simulated_ranks = 0;  // rank classes that have tasks of their own
   std::string fold_note;    // why it was folded so far and no further; empty when not asked

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "sim/graph/schedules.hpp"
 #include "sim/io/file.hpp"
 #include "sim/io/model.hpp"
 #include "sim/io/overrides.hpp"
@@ -141,19 +142,16 @@ void read_scenario(DocNode& root, Scenario& scenario, Context& context) {
 }
 
 // Errors about the schedule get the place of the key that names it, unless they stand in its own file.
-Schedule schedule_of(const Scenario& scenario, const Places& places) {
-  try {
-    return load_schedule(scenario.schedule,
-                         {scenario.layout.pp, scenario.micro_batches(), scenario.layout.chunks});
-  } catch (const InputErrors& found) {
-    auto errors = found.errors;
-    for (auto& error : errors)
-      if (error.place.file.empty())
-        error.place =
-            places.find(error.code == "E-SCHEDULE-CHUNKS" && places.given("layout.chunks") ? "layout.chunks"
-                                                                                           : "schedule");
-    throw InputErrors(std::move(errors));
+[[noreturn]] void throw_placed(const InputErrors& found, const Places& places) {
+  auto errors = found.errors;
+  for (auto& error : errors) {
+    if (!error.place.file.empty()) continue;
+    const std::string key = error.code == "E-SCHEDULE-CHUNKS"      ? "layout.chunks"
+                            : error.code == "E-SCHEDULE-PLACEMENT" ? "layout.placement"
+                                                                   : "schedule";
+    error.place = places.find(places.given(key) ? key : "schedule");
   }
+  throw InputErrors(std::move(errors));
 }
 
 }  // namespace
@@ -176,8 +174,18 @@ LoadedScenario load_scenario(const std::string& path, const std::vector<std::str
   loaded.places.whole = place_of(root.mark);
   note_places(root, "", loaded.places);
   note_places(merge_cluster(*root.find("cluster")), "cluster", loaded.places);
+  try {
+    place_chunks(scenario, {.chunks = loaded.places.given("layout.chunks"),
+                            .placement = loaded.places.given("layout.placement")});
+  } catch (const InputErrors& found) {
+    throw_placed(found, loaded.places);
+  }
   check(scenario, loaded.places);
-  loaded.schedule = schedule_of(scenario, loaded.places);
+  try {
+    loaded.schedule = make_schedule(scenario);
+  } catch (const InputErrors& found) {
+    throw_placed(found, loaded.places);
+  }
   return loaded;
 }
 

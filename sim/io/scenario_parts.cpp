@@ -85,6 +85,12 @@ void read_order(const DocNode& node, LayoutSpec& layout, Problems& problems) {
 
 }  // namespace
 
+static constexpr Named<Placement> kPlacements[] = {
+    {"looped", "chunk c on stage c mod pp", Placement::looped},
+    {"vee", "down the stages and back up", Placement::vee},
+    {"bidirectional", "two copies of the model, in opposite directions", Placement::bidirectional},
+};
+
 LayoutSpec read_layout(const DocNode& node, Problems& problems) {
   LayoutSpec layout;
   layout.dp = 0;
@@ -96,6 +102,7 @@ LayoutSpec read_layout(const DocNode& node, Problems& problems) {
   reader.optional("ep", layout.ep, size);
   reader.optional("dp", layout.dp, size);
   reader.optional("chunks", layout.chunks, IntRange{1, 4096});
+  reader.optional("placement", layout.placement, kPlacements);
   reader.optional("sequence_parallel", layout.sequence_parallel);
   reader.optional("zero", layout.zero, IntRange{0, 3});
   reader.optional("scatter_gather", layout.scatter_gather);

@@ -83,7 +83,7 @@ GroupShape shape_of(const std::vector<RankId>& ranks, const ParallelLayout& layo
 
 static std::vector<int> layers_of_chunks(const Scenario& scenario) {
   const auto& layout = scenario.layout;
-  const int chunks = layout.pp * layout.chunks;
+  const int chunks = layout.parts();
   const int layers = scenario.model.layers;
   if (layout.stage_layers.empty()) {
     if (layers % chunks != 0) throw std::invalid_argument("plan_chunks: layers do not divide by pp x chunks");
@@ -99,22 +99,26 @@ static std::vector<int> layers_of_chunks(const Scenario& scenario) {
 std::vector<ChunkPlan> plan_chunks(const Scenario& scenario) {
   const auto layers = layers_of_chunks(scenario);
   const auto& recompute = scenario.recompute;
+  const auto& layout = scenario.layout;
   std::vector<ChunkPlan> plan;
-  plan.reserve(layers.size());
+  const int chunks = layout.pp * layout.chunks, parts = layout.parts();
+  plan.reserve(size_t(chunks));
   int first = 0;
-  for (size_t i = 0; i < layers.size(); ++i) {
-    const int chunk = static_cast<int>(i);
+  for (int chunk = 0; chunk < chunks; ++chunk) {
+    const int part = chunk % parts;
+    const int count = layers[size_t(part)];
+    if (part == 0) first = 0;
     int recomputed = 0;
     if (recompute.kind == RecomputeKind::full)
-      recomputed = recompute.full_layers < 0 ? layers[i] : std::min(recompute.full_layers, layers[i]);
+      recomputed = recompute.full_layers < 0 ? count : std::min(recompute.full_layers, count);
     plan.push_back({.chunk = ChunkId(chunk),
-                    .stage = StageId(chunk % scenario.layout.pp),
+                    .stage = stage_of(ChunkId(chunk), layout.pp, layout.placement),
                     .first_layer = first,
-                    .layers = layers[i],
+                    .layers = count,
                     .recomputed_layers = recomputed,
-                    .embedding = i == 0,
-                    .head = i + 1 == layers.size()});
-    first += layers[i];
+                    .embedding = part == 0,
+                    .head = part + 1 == parts});
+    first += count;
   }
   return plan;
 }

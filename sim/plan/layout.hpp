@@ -45,7 +45,20 @@ struct GroupShape {
 };
 GroupShape shape_of(const std::vector<RankId>& ranks, const ParallelLayout& layout, const Fabric& fabric);
 
-// The layers of one model chunk. Chunk c lives on stage c mod pp.
+// Stage of a chunk: c mod p where looped; else c for the first p chunks, and 2p - 1 - c for the other p.
+constexpr StageId stage_of(ChunkId chunk, int stages, Placement placement) {
+  if (placement == Placement::looped || chunk.value < stages) return StageId(chunk.value % stages);
+  return StageId(2 * stages - 1 - chunk.value);
+}
+
+// Ranks that hold the same weights and reduce their gradients together: dp x cp, twice as many where the
+// pipeline holds two copies of the model.
+constexpr int gradient_ranks(const LayoutSpec& layout) {
+  return layout.dp * layout.cp * (layout.placement == Placement::bidirectional ? 2 : 1);
+}
+
+// The layers of one model chunk. Of two copies of the model (Placement::bidirectional) the first has chunks 0
+// to pp - 1, the second pp to 2 pp - 1, each in order of layers.
 struct ChunkPlan {
   ChunkId chunk;
   StageId stage;

@@ -116,6 +116,15 @@ double widest_weight_gradient(const Scenario& scenario, const Sizes& z) {
   return std::max(fc1, z.query + 2 * z.kv) * z.hidden * z.cut_share * bytes_of(scenario.precision.params);
 }
 
+// Inputs of the four linear layers, and the gradients of their outputs.
+double block_for_weights(const ModelSpec& model, const Sizes& z) {
+  const double th = z.tokens * z.hidden;
+  const double whole = 2 * z.gemm * th + 2 * z.wide * th;
+  const double cut = z.tokens * (z.gemm * (z.query + z.ffn) +
+                                 z.wide * (z.query + 2 * z.kv + z.ffn * (model.mlp == Mlp::swiglu ? 2 : 1)));
+  return whole * z.whole_share + cut * z.cut_share;
+}
+
 double block_transient(const Scenario& scenario, const ChunkPlan& chunk, const Sizes& z,
                        const BlockBytes& block) {
   if (chunk.layers == 0) return 0;
@@ -147,14 +156,19 @@ double optimizer_bytes(const Precision& precision) {
   return (master ? 3 : 2) * state;
 }
 
-double communication_buffers(const Scenario& scenario, StageId stage, double gradients) {
+double communication_buffers(const Scenario& scenario, const std::vector<ChunkPlan>& chunks, StageId stage,
+                             double gradients) {
   const auto& layout = scenario.layout;
   const auto z = sizes_of(scenario);
   double bytes = 0;
-  if (layout.dp * layout.cp > 1) bytes += std::min(scenario.grad_bucket.value, gradients);
+  if (gradient_ranks(layout) > 1) bytes += std::min(scenario.grad_bucket.value, gradients);
   if (layout.pp > 1) {
-    const bool receives_forward = stage.value > 0 || layout.chunks > 1;
-    const bool receives_backward = stage.value + 1 < layout.pp || layout.chunks > 1;
+    bool receives_forward = false, receives_backward = false;
+    for (const auto& chunk : chunks) {
+      if (chunk.stage != stage) continue;
+      receives_forward = receives_forward || !chunk.embedding;
+      receives_backward = receives_backward || !chunk.head;
+    }
     bytes += (receives_forward + receives_backward) * block_input(z);
   }
   if (layout.sequence_parallel && layout.tp > 1) bytes += z.wide * z.tokens * z.hidden;
@@ -169,12 +183,12 @@ StaticMemory static_memory(const Scenario& scenario, const std::vector<ChunkPlan
     if (chunk.stage == stage) parameters += chunk_parameters(scenario, chunk).total();
   const auto& precision = scenario.precision;
   const auto& layout = scenario.layout;
-  const double shards = layout.zero >= 1 ? layout.dp * layout.cp : 1;
+  const double shards = layout.zero >= 1 ? gradient_ranks(layout) : 1;
   StaticMemory memory;
   memory.weights = parameters * bytes_of(precision.params);
   memory.gradients = parameters * bytes_of(precision.grads);
   memory.optimizer = parameters * optimizer_bytes(precision) / shards;
-  memory.buffers = communication_buffers(scenario, stage, memory.gradients);
+  memory.buffers = communication_buffers(scenario, chunks, stage, memory.gradients);
   memory.framework = scenario.profile ? scenario.profile->framework_bytes.value : 0;
   return memory;
 }
@@ -192,6 +206,8 @@ ActivationMemory activation_memory(const Scenario& scenario, const ChunkPlan& ch
   if (chunk.embedding && model.dropout) memory.stored += z.tokens * z.hidden * z.whole_share;  // mask
   if (chunk.head) memory.stored += stored_of_head(z);
 
+  memory.weight = chunk.layers * block_for_weights(model, z);
+  if (chunk.head) memory.weight += z.gemm * z.tokens * z.hidden * z.whole_share;
   memory.transient = block_transient(scenario, chunk, z, block);
   if (chunk.embedding)  // made when the backward has freed all else of this micro-batch
     memory.transient = std::max(memory.transient, word_gradient(scenario, z) - memory.stored);

@@ -99,7 +99,9 @@ ChunkParameters chunk_parameters(const Scenario& scenario, const ChunkPlan& chun
   }
   if (chunk.head) {
     p.replicated += norm_parameters(model);
-    const bool beside_embedding = chunk.stage.value == 0;  // the first stage uses the table it has
+    // The first stage uses the table it has; of two copies of the model both ends hold one.
+    const bool beside_embedding =
+        chunk.stage.value == 0 || scenario.layout.placement == Placement::bidirectional;
     if (!model.tied_embeddings || !beside_embedding) p.embedding += word_share;
   }
   p.sharded += p.embedding;

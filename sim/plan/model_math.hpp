@@ -15,7 +15,7 @@ double head_parameters(const ModelSpec& model, int padded_vocab);  // final norm
 double total_parameters(const ModelSpec& model, int padded_vocab);
 
 // Parameters that one rank of a chunk's stage holds (TP-sharded matrices / tp, norms and row biases whole).
-// The tied head of a last stage that is not the first holds its own copy of the embedding.
+// The tied head of a stage without the embedding holds its own copy of it.
 struct ChunkParameters {
   double sharded = 0;     // elements, already divided by tp
   double replicated = 0;  // elements held whole by each TP rank

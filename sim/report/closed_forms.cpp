@@ -68,14 +68,29 @@ double calls_of(const TpCalls& calls, CollectiveOp op, bool sequence_parallel) {
   return op == CollectiveOp::reduce_scatter ? calls.reduce_scatter : 0;
 }
 
-// Chunk boundaries that cross stages, shared among the stages.
+// Chunk boundaries that cross stages, shared among the stages. The turn of a V crosses none, and of two
+// copies of the model a micro-batch passes through one.
 double boundaries_per_stage(const Scenario& s) {
-  if (s.layout.pp < 2) return 0;
-  return (double(s.layout.pp) * s.layout.chunks - 1) / s.layout.pp;
+  const double pp = s.layout.pp;
+  if (pp < 2) return 0;
+  switch (s.layout.placement) {
+    case Placement::looped:
+      return (pp * s.layout.chunks - 1) / pp;
+    case Placement::vee:
+      return 2 * (pp - 1) / pp;
+    case Placement::bidirectional:
+      return (pp - 1) / pp;
+  }
+  return 0;
+}
+
+// Micro-batches that pass through a chunk: of two copies of the model each sees half of them.
+double micro_batches_of_chunk(const Scenario& s) {
+  return s.micro_batches() / (s.layout.placement == Placement::bidirectional ? 2.0 : 1.0);
 }
 
 double tp_bytes(const Scenario& s, const LedgerRow& row) {
-  const double m = s.micro_batches();
+  const double m = micro_batches_of_chunk(s);
   const double each = sent_per_call(row.collective, s.layout.tp, activation_bytes(s));
   for (const auto& calls : kBlockCalls)
     if (row.what == calls.what) {
@@ -91,7 +106,7 @@ double tp_bytes(const Scenario& s, const LedgerRow& row) {
     return 3 * m * sent_per_call(row.collective, s.layout.tp, double(s.batch.sequence) * s.batch.micro * 4);
   // Slices that crossed a stage boundary, gathered by the receiver: stage 0 receives gradients, the last
   // activations.
-  if (row.what == "stage gather") return 2 * m * boundaries_per_stage(s) * each;
+  if (row.what == "stage gather") return 2 * s.micro_batches() * boundaries_per_stage(s) * each;
   // Under sequence parallelism a rank sees its tokens' share of the gradients of norms and row biases.
   if (row.what == "norm gradients") {
     double replicated = 0;
@@ -126,6 +141,7 @@ double dp_bytes(const Scenario& s, const LedgerRow& row) {
 }  // namespace
 
 double closed_form_bytes(const Scenario& scenario, const LedgerRow& row) {
+  if (row.what == "gradients" || row.what == "weights") return dp_bytes(scenario, row);
   if (row.what == "gradient norm") return sent_per_call(row.collective, row.group_size, 4);  // one fp32
   switch (row.axis) {
     case Axis::tp:
@@ -160,6 +176,7 @@ Scenario without_axis(Scenario scenario, Axis axis) {
       break;
     case Axis::pp:
       layout.pp = layout.chunks = 1;
+      layout.placement = Placement::looped;
       layout.stage_layers.clear();
       break;
     case Axis::dp:

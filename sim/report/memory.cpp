@@ -29,16 +29,17 @@ struct Change {
   double time, activations, logits;
 };
 
-// F makes what is stored, and the head's F its logits; B (or I) holds the transient on top while it runs; the
-// end of W, else of B, frees what F made.
+// F makes what is stored, and the head's F its logits; B (or I) holds the transient on top while it runs, and
+// its end frees what F made but for what W needs, which the end of W frees.
 void changes_of(const Live& live, const ActivationMemory& bytes, double step, std::vector<Change>& changes) {
   const auto hold = [&](double from, double to, double activations, double logits) {
     changes.push_back({from, activations, logits});
     changes.push_back({to, -activations, -logits});
   };
   if (live.forward.set) {
-    const double freed = live.weight.set ? live.weight.to : live.backward.set ? live.backward.to : step;
-    hold(live.forward.from, freed, bytes.stored, bytes.logits);
+    const double used = live.backward.set ? live.backward.to : step;
+    hold(live.forward.from, used, bytes.stored, bytes.logits);
+    if (live.weight.set && live.weight.to > used) hold(used, live.weight.to, bytes.weight, bytes.logits);
   }
   if (live.backward.set && bytes.transient > 0)
     hold(live.backward.from, live.backward.to, bytes.transient, 0);

@@ -32,7 +32,7 @@ static std::vector<int> peak_live_of(const TaskGraph& graph, const std::vector<R
                                      const PipelineShape& shape) {
   auto slot = [&](const Run& r) {
     const Task& task = graph.tasks[size_t(r.task)];
-    const auto local = size_t(task.chunk.value / shape.stages);
+    const auto local = size_t(local_chunk(task.chunk, shape));
     return (size_t(r.unit) * size_t(shape.chunks) + local) * size_t(shape.micro_batches) +
            size_t(task.micro.value);
   };

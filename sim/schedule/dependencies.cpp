@@ -15,18 +15,18 @@ ActionIndex::ActionIndex(const Schedule& schedule) : shape_(schedule.shape) {
 }
 
 bool ActionIndex::holds(const Action& a) const {
-  return a.chunk.value >= 0 && a.chunk.value < shape_.stages * shape_.chunks && a.micro.value >= 0 &&
-         a.micro.value < shape_.micro_batches;
+  return a.chunk.value >= 0 && a.chunk.value < chunk_count(shape_) && a.micro.value >= 0 &&
+         a.micro.value < shape_.micro_batches && passes(a.chunk, a.micro, shape_);
 }
 
 std::optional<Action> need_of(const Action& a, const PipelineShape& shape, const ActionIndex& index) {
-  const int last = shape.stages * shape.chunks - 1, c = a.chunk.value;
+  const int c = a.chunk.value;
   if (a.kind == ActionKind::forward) {
-    if (c == 0) return std::nullopt;
+    if (first_of_path(a.chunk, shape)) return std::nullopt;
     return Action{ActionKind::forward, ChunkId(c - 1), a.micro};
   }
   if (a.kind == ActionKind::weight_gradient) return Action{ActionKind::input_gradient, a.chunk, a.micro};
-  if (c == last) return Action{ActionKind::forward, a.chunk, a.micro};
+  if (last_of_path(a.chunk, shape)) return Action{ActionKind::forward, a.chunk, a.micro};
   const Action whole{ActionKind::backward, ChunkId(c + 1), a.micro};
   if (index.find(whole).valid()) return whole;
   return Action{ActionKind::input_gradient, ChunkId(c + 1), a.micro};

@@ -2,8 +2,8 @@
 
 namespace rehearse {
 
-Schedule build_gpipe(const PipelineShape& shape) {
-  Schedule schedule{"gpipe", shape, {}};
+Schedule build_gpipe(const PipelineShape& shape, const BuildOptions&) {
+  Schedule schedule{"gpipe", shape};
   for (int s = 0; s < shape.stages; ++s) {
     std::vector<Action> order;
     for (auto kind : {ActionKind::forward, ActionKind::backward})

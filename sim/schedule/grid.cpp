@@ -92,7 +92,7 @@ Column column_of(const Look& look, int odd, bool first, const GridStyle& style) 
 std::vector<Column> cell_of(const Action& action, const PipelineShape& shape, int64_t width,
                             const GridStyle& style) {
   const Look& look = kLooks[size_t(action.kind)];
-  const int odd = action.chunk.value / shape.stages % 2;
+  const int odd = local_chunk(action.chunk, shape) % 2;
   std::vector<Column> cell;
   for (int64_t i = 0; i < width; ++i) cell.push_back(column_of(look, odd, i == 0, style));
   const std::string number = std::to_string(action.micro.value);
@@ -120,7 +120,7 @@ std::vector<Column> row_of(const Schedule& schedule, size_t stage, const std::ve
     const bool cut =
         scale.elided() && from < scale.tail && to > scale.head;  // no number without its whole cell
     const Look& look = kLooks[size_t(schedule.stages[stage][i].kind)];
-    const int odd = schedule.stages[stage][i].chunk.value / schedule.shape.stages % 2;
+    const int odd = local_chunk(schedule.stages[stage][i].chunk, schedule.shape) % 2;
     for (size_t k = 0; k < cell.size(); ++k)
       if (const int64_t at = scale.drawn(from + int64_t(k)); at >= 0)
         row[size_t(at)] = cut ? column_of(look, odd, k == 0, style) : cell[k];
@@ -182,7 +182,7 @@ std::string axis(const Scale& scale, bool unicode) {
 std::string legend(const Schedule& schedule, const Scale& scale, const GridStyle& style) {
   bool seen[4][2] = {};
   for (const auto& stage : schedule.stages)
-    for (const Action& a : stage) seen[int(a.kind)][a.chunk.value / schedule.shape.stages % 2] = true;
+    for (const Action& a : stage) seen[int(a.kind)][local_chunk(a.chunk, schedule.shape) % 2] = true;
   static constexpr const char* kNames[] = {"forward", "backward", "input gradient", "weight gradient"};
   std::string text;
   for (int kind = 0; kind < 4; ++kind)

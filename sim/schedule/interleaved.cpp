@@ -13,11 +13,12 @@ static Action kth(ActionKind kind, int k, int stage, const PipelineShape& shape)
   return {kind, ChunkId(local * p + stage), MicroBatch(k / (p * v) * p + k % p)};
 }
 
-Schedule build_interleaved(const PipelineShape& shape) {
-  Schedule schedule{"interleaved", shape, {}};
+// `lead`: forwards by which a stage is ahead of the next one when it starts to alternate.
+static Schedule build(std::string name, const PipelineShape& shape, int lead) {
+  Schedule schedule{std::move(name), shape};
   const int total = shape.micro_batches * shape.chunks;
   for (int s = 0; s < shape.stages; ++s) {
-    const int warm_up = std::min(total, (shape.stages - s - 1) * 2 + (shape.chunks - 1) * shape.stages);
+    const int warm_up = std::min(total, (shape.stages - s - 1) * lead + (shape.chunks - 1) * shape.stages);
     std::vector<Action> order;
     for (int k = 0; k < total + warm_up; ++k) {
       if (k < total) order.push_back(kth(ActionKind::forward, k, s, shape));
@@ -26,6 +27,14 @@ Schedule build_interleaved(const PipelineShape& shape) {
     schedule.stages.push_back(std::move(order));
   }
   return schedule;
+}
+
+Schedule build_interleaved(const PipelineShape& shape, const BuildOptions&) {
+  return build("interleaved", shape, 2);
+}
+
+Schedule build_interleaved_short(const PipelineShape& shape, const BuildOptions&) {
+  return build("interleaved-short", shape, 1);
 }
 
 }  // namespace rehearse

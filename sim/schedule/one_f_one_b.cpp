@@ -4,8 +4,8 @@
 
 namespace rehearse {
 
-Schedule build_one_f_one_b(const PipelineShape& shape) {
-  Schedule schedule{"1f1b", shape, {}};
+Schedule build_one_f_one_b(const PipelineShape& shape, const BuildOptions&) {
+  Schedule schedule{"1f1b", shape};
   const int m = shape.micro_batches;
   for (int s = 0; s < shape.stages; ++s) {
     const ChunkId chunk(s);

@@ -8,6 +8,8 @@
 
 #include "sim/base/index.hpp"
 #include "sim/base/names.hpp"
+#include "sim/plan/layout.hpp"
+#include "sim/schedule/costs.hpp"
 
 namespace rehearse {
 
@@ -20,7 +22,7 @@ enum class ActionKind : uint8_t {
 
 struct Action {
   ActionKind kind;
-  ChunkId chunk;  // global chunk, 0 .. stages x chunks - 1; lives on stage chunk mod stages
+  ChunkId chunk;  // global chunk, 0 .. stages x chunks - 1; lives where stage_of() says
   MicroBatch micro;
   bool operator==(const Action&) const = default;
 };
@@ -29,32 +31,68 @@ struct PipelineShape {
   int stages = 1;         // p
   int micro_batches = 1;  // m
   int chunks = 1;         // v, chunks a stage
+  // vee and bidirectional have 2 chunks a stage. Of two copies of the model (bidirectional) the first takes
+  // micro-batches 0 to (m + 1) / 2 - 1, the second the others.
+  Placement placement = Placement::looped;
+  bool operator==(const PipelineShape&) const = default;
 };
+
+// A send of what a forward or backward made, or the receive of what one needs, on the communication stream of a
+// stage. Those with one `before` are issued together.
+struct TransferStep {
+  bool send = true;
+  Action action;   // kind forward or backward, of the stage's own chunk
+  int before = 0;  // index of the stage's action before which it is issued; their number = after the last
+  bool operator==(const TransferStep&) const = default;
+};
+using TransferSteps = std::vector<std::vector<TransferStep>>;  // [stage], in order of issue
 
 struct Schedule {
   std::string name;
   PipelineShape shape;
-  std::vector<std::vector<Action>> stages;  // stages[s]: in order of execution
+  std::vector<std::vector<Action>> stages = {};  // stages[s]: in order of execution
+  std::string note = {};                         // what a search says of its result
+  TransferSteps transfers = {};                  // where they are given; else see transfers.hpp
 };
 
-using ScheduleBuilder = Schedule (*)(const PipelineShape&);
+using ScheduleBuilder = Schedule (*)(const PipelineShape&, const BuildOptions&);
+
+// Which micro-batch counts a schedule can run (E-SCHEDULE-MICRO).
+enum class MicroRule : uint8_t {
+  any,
+  multiple,   // of p
+  two_waves,  // at least 2p
+  two_ways,   // even, at least 2p
+};
+
 struct ScheduleKind {
   ScheduleBuilder build;
-  bool takes_chunks;    // accepts v > 1; otherwise v must be 1 (E-SCHEDULE-CHUNKS)
-  bool needs_chunks;    // v must be > 1
-  bool needs_multiple;  // m must be a multiple of p (E-SCHEDULE-MICRO)
+  int min_chunks = 1, max_chunks = 1;  // of v (E-SCHEDULE-CHUNKS)
+  Placement placement = Placement::looped;
+  MicroRule micro = MicroRule::any;
+  bool even_stages = false;  // p must be even (E-SCHEDULE-STAGES)
+  bool splits = false;       // runs I and W
+  bool searches = false;     // its order depends on the costs of the actions
   bool operator==(const ScheduleKind&) const = default;
 };
+inline constexpr int kAnyChunks = 1 << 20;
+
 // The built-in schedules; to add one: one .cpp with its builder and one row in schedule/table.cpp.
 std::span<const Named<ScheduleKind>> schedule_table();
 
-// Builds by name; throws InputErrors with E-SCHEDULE-SHAPE, -NAME, -CHUNKS, -MICRO where name or shape do not
-// fit.
-Schedule build_schedule(std::string_view name, const PipelineShape& shape);
+// The row of a name, nullptr where there is none.
+const Named<ScheduleKind>* find_schedule(std::string_view name);
+// The row of a name; throws InputErrors (E-SCHEDULE-NAME).
+const ScheduleKind& schedule_kind(std::string_view name);
+
+// Builds by name, with the placement of that schedule; throws InputErrors with E-SCHEDULE-SHAPE, -NAME,
+// -CHUNKS, -MICRO, -STAGES where name or shape do not fit, and -CAP where no order keeps to options.max_live.
+Schedule build_schedule(std::string_view name, const PipelineShape& shape, const BuildOptions& options = {});
 
 // What a scenario's `schedule:` asks for: a built-in name, or the path of a .csv, which is read and
 // validated. Throws as build_schedule and from_csv do, and E-SCHEDULE-FILE where the file cannot be read.
-Schedule load_schedule(const std::string& name_or_csv, const PipelineShape& shape);
+Schedule load_schedule(const std::string& name_or_csv, const PipelineShape& shape,
+                       const BuildOptions& options = {});
 
 // What keeps a schedule from being run: a missing or doubled action, one on the wrong stage, or no progress.
 // Throws InputErrors (E-SCHEDULE-SHAPE, -RANGE, -STAGE, -TWICE, -MISSING, -DEADLOCK); a deadlock names the
@@ -68,11 +106,18 @@ std::vector<int> peak_live(const Schedule& schedule);
 // The long text form, one line an action: "stage,kind,chunk,micro", kinds F B I W, under that header.
 std::string to_csv(const Schedule& schedule);
 
-// Reads the long form, or PyTorch's compact one (torch.distributed.pipelining): a row a stage, cells like
-// "3F0" = forward of chunk 3, micro-batch 0; empty cells are idle time and mean nothing here. The result is
-// validated. `file` is for error places only. Throws InputErrors: E-SCHEDULE-CSV for the form,
-// E-SCHEDULE-COMM for communication actions (lowering adds those itself), and what validate() throws, all
-// with line and column.
+// PyTorch's compact form (torch.distributed.pipelining): a row a stage, cells as short_name() writes them. The
+// lowered form has the sends and receives of schedule.transfers too.
+std::string to_compact_csv(const Schedule& schedule);
+std::string to_lowered_csv(const Schedule& schedule);
+
+// Reads any of these forms; empty cells are idle time and mean nothing here, and an overlapped pair is its
+// actions one after the other. Sends and receives (SEND_F, RECV_F, SEND_B, RECV_B) are kept in
+// Schedule::transfers and must be those that the actions need, each once, sends behind what they send and
+// receives before what needs them. UNSHARD, RESHARD and REDUCE_GRAD must enclose the actions of their chunk, and
+// move nothing, as weights are whole here. The result is validated. `file` is for error places only. Throws
+// InputErrors: E-SCHEDULE-CSV for the form, E-SCHEDULE-COMM for communication that does not fit the actions, and
+// what validate() throws, all with line and column.
 Schedule from_csv(std::string_view text, const std::string& file, const PipelineShape& shape);
 
 // PyTorch's cell for an action: "2F0" = forward of chunk 2, micro-batch 0.
@@ -80,7 +125,33 @@ std::string short_name(const Action& action);
 
 constexpr char kind_letter(ActionKind kind) { return "FBIW"[static_cast<int>(kind)]; }
 constexpr StageId stage_of(ChunkId chunk, const PipelineShape& shape) {
-  return StageId(chunk.value % shape.stages);
+  return stage_of(chunk, shape.stages, shape.placement);
+}
+constexpr int chunk_count(const PipelineShape& shape) { return shape.stages * shape.chunks; }
+// Which of its stage's chunks it is, 0 .. v - 1, in order of layers.
+constexpr int local_chunk(ChunkId chunk, const PipelineShape& shape) { return chunk.value / shape.stages; }
+// The chunk of a stage by its local number.
+constexpr ChunkId chunk_on(int stage, int local, const PipelineShape& shape) {
+  if (shape.placement == Placement::looped || local == 0) return ChunkId(local * shape.stages + stage);
+  return ChunkId(2 * shape.stages - 1 - stage);
+}
+// The chunks that a micro-batch passes through follow each other; these are the ends of the row.
+constexpr bool first_of_path(ChunkId chunk, const PipelineShape& shape) {
+  return chunk.value == 0 || (shape.placement == Placement::bidirectional && chunk.value == shape.stages);
+}
+constexpr bool last_of_path(ChunkId chunk, const PipelineShape& shape) {
+  return chunk.value == chunk_count(shape) - 1 ||
+         (shape.placement == Placement::bidirectional && chunk.value == shape.stages - 1);
+}
+// Whether the micro-batch passes through the chunk.
+constexpr bool passes(ChunkId chunk, MicroBatch micro, const PipelineShape& shape) {
+  if (shape.placement != Placement::bidirectional) return true;
+  return (chunk.value < shape.stages) == (micro.value < (shape.micro_batches + 1) / 2);
+}
+// Part of one micro-batch's work on a stage that a chunk does: 1/v, and all of it where each of two copies of
+// the model has one chunk on the stage.
+constexpr double chunk_share(const PipelineShape& shape) {
+  return shape.placement == Placement::bidirectional ? 1 : 1.0 / shape.chunks;
 }
 
 }  // namespace rehearse

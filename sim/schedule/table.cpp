@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <cstdio>
 #include <fstream>
+#include <optional>
 #include <sstream>
 
 #include "sim/base/error.hpp"
@@ -10,15 +12,60 @@
 namespace rehearse {
 
 static constexpr Named<ScheduleKind> kSchedules[] = {
-    {"gpipe",
-     "all forwards, then all backwards; holds every micro-batch",
-     {build_gpipe, false, false, false}},
-    {"1f1b",
-     "one forward, one backward; stage s holds p - s micro-batches",
-     {build_one_f_one_b, false, false, false}},
+    {"gpipe", "all forwards, then all backwards; holds every micro-batch", {build_gpipe}},
+    {"1f1b", "one forward, one backward; stage s holds p - s micro-batches", {build_one_f_one_b}},
     {"interleaved",
      "1F1B over several chunks a stage; a v-th of the bubble",
-     {build_interleaved, true, true, true}},
+     {build_interleaved, 2, kAnyChunks, Placement::looped, MicroRule::multiple}},
+    {"interleaved-short",
+     "interleaved with the warm-up of 1F1B: fewer live chunks, more bubble",
+     {build_interleaved_short, 2, kAnyChunks, Placement::looped, MicroRule::multiple}},
+    {"looped-bfs",
+     "breadth first: all micro-batches through one chunk, then through the next",
+     {build_looped_bfs, 1, kAnyChunks}},
+    {"zb-h1",
+     "split backward, memory of 1F1B, a third of its bubble",
+     {.build = build_zb_h1, .splits = true}},
+    {"zb-h2",
+     "split backward, memory of 2 p - 1 micro-batches, almost no bubble",
+     {.build = build_zb_h2, .splits = true}},
+    {"zb-1p",
+     "split backward, searched at the costs, memory of p micro-batches",
+     {.build = build_zb_1p, .splits = true, .searches = true}},
+    {"zb-2p",
+     "split backward, searched at the costs, memory of 2 p micro-batches",
+     {.build = build_zb_2p, .splits = true, .searches = true}},
+    {"zb-v",
+     "split backward on a V of 2 chunks a stage, memory of 1F1B, almost no bubble",
+     {.build = build_zb_v,
+      .min_chunks = 2,
+      .max_chunks = 2,
+      .placement = Placement::vee,
+      .splits = true,
+      .searches = true}},
+    {"zb-v-half",
+     "the same with half of that memory",
+     {.build = build_zb_v_half,
+      .min_chunks = 2,
+      .max_chunks = 2,
+      .placement = Placement::vee,
+      .splits = true}},
+    {"zb-v-min",
+     "the same with a third of that memory",
+     {.build = build_zb_v_min,
+      .min_chunks = 2,
+      .max_chunks = 2,
+      .placement = Placement::vee,
+      .splits = true}},
+    {"dualpipe",
+     "micro-batches from both ends; each stage holds two stages' parameters",
+     {build_dualpipe, 2, 2, Placement::bidirectional, MicroRule::two_ways, true, true}},
+    {"dualpipe-v",
+     "the order of dualpipe on a V of 2 chunks a stage",
+     {build_dualpipe_v, 2, 2, Placement::vee, MicroRule::two_waves, false, true}},
+    {"auto",
+     "the best order found at the costs, within the memory of 1F1B or --memory",
+     {.build = build_auto, .max_chunks = kAnyChunks, .splits = true, .searches = true}},
 };
 
 std::span<const Named<ScheduleKind>> schedule_table() { return kSchedules; }
@@ -26,13 +73,18 @@ std::span<const Named<ScheduleKind>> schedule_table() { return kSchedules; }
 void check_shape(const PipelineShape& shape, const std::string& file) {
   constexpr int64_t most = int64_t(1) << 28;  // actions; beyond it memory ends before the answer does
   const bool positive = shape.stages >= 1 && shape.micro_batches >= 1 && shape.chunks >= 1;
-  if (positive && int64_t(shape.stages) * shape.chunks <= most / shape.micro_batches / 2) return;
+  const bool small = positive && int64_t(shape.stages) * shape.chunks <= most / shape.micro_batches / 2;
+  if (small && (shape.placement == Placement::looped || shape.chunks == 2)) return;
   const std::string text = std::to_string(shape.stages) + " stages, " + std::to_string(shape.micro_batches) +
                            " micro-batches, " + std::to_string(shape.chunks) + " chunks a stage";
   const Place place{file, 0, 0, ""};
   if (!positive)
     throw InputErrors(
         {place, "schedule", "E-SCHEDULE-SHAPE", "a pipeline cannot have " + text, "each must be at least 1"});
+  if (small)
+    throw InputErrors({place, "schedule", "E-SCHEDULE-SHAPE",
+                       "chunks that do not lie in a loop are 2 a stage, not " + std::to_string(shape.chunks),
+                       "set layout.chunks to 2"});
   throw InputErrors({place, "schedule", "E-SCHEDULE-SHAPE",
                      "a schedule for " + text + " has too many actions", "at most " + std::to_string(most)});
 }
@@ -42,37 +94,79 @@ static InputError unfit(const char* code, std::string_view name, std::string mes
       {}, "schedule", code, "schedule '" + std::string(name) + "' " + std::move(message), std::move(hint)};
 }
 
-Schedule build_schedule(std::string_view name, const PipelineShape& shape) {
-  check_shape(shape, "");
-  const auto* row = find_named(kSchedules, name);
-  if (row == nullptr) {
-    const auto names = names_in(kSchedules);
-    throw InputErrors({{},
-                       "schedule",
-                       "E-SCHEDULE-NAME",
-                       "no schedule is called " + quote(name),
-                       suggest(name, names) + ", or the path of a .csv"});
-  }
-  const ScheduleKind& kind = row->value;
-  const std::string v = std::to_string(shape.chunks), m = std::to_string(shape.micro_batches);
-  std::vector<InputError> errors;
-  if (shape.chunks > 1 && !kind.takes_chunks)
-    errors.push_back(unfit("E-SCHEDULE-CHUNKS", name, "runs one chunk a stage, not " + v,
-                           "set layout.chunks to 1, or schedule to interleaved"));
-  if (shape.chunks == 1 && kind.needs_chunks)
-    errors.push_back(unfit("E-SCHEDULE-CHUNKS", name, "needs at least 2 chunks a stage",
-                           "set layout.chunks to 2 or more, or schedule to 1f1b"));
-  if (shape.micro_batches % shape.stages != 0 && kind.needs_multiple)
-    errors.push_back(unfit("E-SCHEDULE-MICRO", name,
-                           "needs micro-batches in multiples of the stages, and " + m +
-                               " is no multiple of " + std::to_string(shape.stages),
-                           "micro-batches = batch.global / (batch.micro x layout.dp)"));
-  if (!errors.empty()) throw InputErrors(std::move(errors));
-  return kind.build(shape);
+const Named<ScheduleKind>* find_schedule(std::string_view name) { return find_named(kSchedules, name); }
+
+const ScheduleKind& schedule_kind(std::string_view name) {
+  if (const auto* row = find_named(kSchedules, name)) return row->value;
+  const auto names = names_in(kSchedules);
+  throw InputErrors({{},
+                     "schedule",
+                     "E-SCHEDULE-NAME",
+                     "no schedule is called " + quote(name),
+                     suggest(name, names) + ", or the path of a .csv"});
 }
 
-Schedule load_schedule(const std::string& name_or_csv, const PipelineShape& shape) {
-  if (!name_or_csv.ends_with(".csv")) return build_schedule(name_or_csv, shape);
+static std::optional<InputError> chunks_misfit(std::string_view name, const ScheduleKind& kind, int chunks) {
+  const std::string v = std::to_string(chunks);
+  if (chunks > kind.max_chunks && kind.max_chunks == 1)
+    return unfit("E-SCHEDULE-CHUNKS", name, "runs one chunk a stage, not " + v,
+                 "set layout.chunks to 1, or schedule to interleaved");
+  if (chunks >= kind.min_chunks && chunks <= kind.max_chunks) return std::nullopt;
+  if (kind.max_chunks == kind.min_chunks)
+    return unfit("E-SCHEDULE-CHUNKS", name,
+                 "runs " + std::to_string(kind.min_chunks) + " chunks a stage, not " + v,
+                 "set layout.chunks to " + std::to_string(kind.min_chunks) + ", or leave it out");
+  return unfit("E-SCHEDULE-CHUNKS", name, "needs at least 2 chunks a stage",
+               "set layout.chunks to 2 or more, or schedule to 1f1b");
+}
+
+static std::optional<InputError> micro_misfit(std::string_view name, MicroRule rule,
+                                              const PipelineShape& shape) {
+  const std::string m = std::to_string(shape.micro_batches), p = std::to_string(shape.stages);
+  const std::string hint = "micro-batches = batch.global / (batch.micro x layout.dp)";
+  if (rule == MicroRule::multiple && shape.micro_batches % shape.stages != 0)
+    return unfit("E-SCHEDULE-MICRO", name,
+                 "needs micro-batches in multiples of the stages, and " + m + " is no multiple of " + p,
+                 hint);
+  const bool waves = rule == MicroRule::two_waves || rule == MicroRule::two_ways;
+  if (waves && shape.micro_batches < 2 * shape.stages)
+    return unfit("E-SCHEDULE-MICRO", name,
+                 "needs at least two micro-batches a stage, and " + m + " are fewer than 2 x " + p, hint);
+  if (rule == MicroRule::two_ways && shape.micro_batches % 2 != 0)
+    return unfit("E-SCHEDULE-MICRO", name, "sends half of the micro-batches each way, and " + m + " is odd",
+                 hint);
+  return std::nullopt;
+}
+
+std::vector<InputError> misfits(std::string_view name, const ScheduleKind& kind, const PipelineShape& shape) {
+  std::vector<InputError> errors;
+  if (auto error = chunks_misfit(name, kind, shape.chunks)) errors.push_back(std::move(*error));
+  if (auto error = micro_misfit(name, kind.micro, shape)) errors.push_back(std::move(*error));
+  if (kind.even_stages && shape.stages % 2 != 0)
+    errors.push_back(unfit("E-SCHEDULE-STAGES", name,
+                           "pairs the stages, and " + std::to_string(shape.stages) + " is odd",
+                           "set layout.pp to an even number"));
+  return errors;
+}
+
+std::string number_text(double number) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.6g", number);
+  return text;
+}
+
+Schedule build_schedule(std::string_view name, const PipelineShape& shape, const BuildOptions& options) {
+  const ScheduleKind& kind = schedule_kind(name);
+  PipelineShape placed = shape;
+  placed.placement = kind.placement;
+  check_shape({shape.stages, shape.micro_batches, shape.chunks}, "");
+  if (auto errors = misfits(name, kind, placed); !errors.empty()) throw InputErrors(std::move(errors));
+  return kind.build(placed, options);
+}
+
+Schedule load_schedule(const std::string& name_or_csv, const PipelineShape& shape,
+                       const BuildOptions& options) {
+  if (!name_or_csv.ends_with(".csv")) return build_schedule(name_or_csv, shape, options);
   std::ifstream in(name_or_csv, std::ios::binary);
   std::ostringstream text;
   if (in) text << in.rdbuf();

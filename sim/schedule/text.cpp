@@ -203,7 +203,7 @@ void read_rows(Reader& reader, const std::vector<Row>& rows) {
 
 Schedule from_csv(std::string_view text, const std::string& file, const PipelineShape& shape) {
   check_shape(shape, file);
-  Reader reader{file, split_lines(text), {}, {file, shape, {}}, {}};
+  Reader reader{file, split_lines(text), {}, {file, shape}, {}};
   reader.schedule.stages.resize(size_t(shape.stages));
   reader.cells.resize(size_t(shape.stages));
   read_rows(reader, split_rows(reader.lines));

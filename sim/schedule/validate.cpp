@@ -20,6 +20,11 @@ static std::vector<InputError> misplaced(const Schedule& schedule, const ActionI
                                          const PlaceOf& place_of) {
   std::vector<InputError> errors;
   const PipelineShape& shape = schedule.shape;
+  const std::string copies = shape.placement == Placement::bidirectional
+                                 ? "; the first half of them passes through the first half of the chunks"
+                                 : "";
+  const char* rule = shape.placement == Placement::looped ? "stage = chunk mod stages"
+                                                          : "stage = chunk, or 2 x stages - 1 - chunk";
   for (int s = 0; s < shape.stages; ++s) {
     const auto& order = schedule.stages[size_t(s)];
     for (int i = 0; i < int(order.size()); ++i) {
@@ -30,13 +35,13 @@ static std::vector<InputError> misplaced(const Schedule& schedule, const ActionI
       };
       if (!index.holds(a)) {
         report("E-SCHEDULE-RANGE", name + " is outside of the pipeline",
-               "chunks go from 0 to " + std::to_string(shape.stages * shape.chunks - 1) +
-                   ", micro-batches from 0 to " + std::to_string(shape.micro_batches - 1));
+               "chunks go from 0 to " + std::to_string(chunk_count(shape) - 1) +
+                   ", micro-batches from 0 to " + std::to_string(shape.micro_batches - 1) + copies);
       } else if (const StageId home = stage_of(a.chunk, shape); home.value != s) {
         report("E-SCHEDULE-STAGE",
                short_name(a) + " stands" + on + ", but chunk " + std::to_string(a.chunk.value) +
                    " lives on stage " + std::to_string(home.value),
-               "stage = chunk mod stages");
+               std::string(rule) + "; layout.placement says how chunks lie");
       } else if (const ActionPosition at = index.find(a); at.index != i) {
         report("E-SCHEDULE-TWICE",
                name + " is action " + std::to_string(i) + " and again " + std::to_string(at.index),
@@ -52,15 +57,16 @@ static std::vector<InputError> incomplete(const Schedule& schedule, const Action
                                           const PlaceOf& place_of) {
   std::vector<InputError> errors;
   const PipelineShape& shape = schedule.shape;
-  for (int c = 0; c < shape.stages * shape.chunks; ++c)
+  for (int c = 0; c < chunk_count(shape); ++c)
     for (int i = 0; i < shape.micro_batches; ++i) {
+      if (!passes(ChunkId(c), MicroBatch(i), shape)) continue;
       auto at = [&](ActionKind kind) { return index.find({kind, ChunkId(c), MicroBatch(i)}); };
       auto name = [&](ActionKind kind) { return short_name({kind, ChunkId(c), MicroBatch(i)}); };
       auto report = [&](ActionPosition where, const char* code, const std::string& message,
                         const char* hint) {
         errors.push_back({place_of(where), "schedule", code, message, hint});
       };
-      const std::string missing = " is missing on stage " + std::to_string(c % shape.stages);
+      const std::string missing = " is missing on stage " + std::to_string(stage_of(ChunkId(c), shape).value);
       if (!at(ActionKind::forward).valid())
         report({}, "E-SCHEDULE-MISSING", name(ActionKind::forward) + missing, "");
       const bool input = at(ActionKind::input_gradient).valid(),

@@ -120,8 +120,9 @@ void check_tensor_parallel(Checker& c) {
 void check_pipeline(Checker& c) {
   const auto& m = c.s.model;
   const auto& l = c.s.layout;
-  const int64_t chunks = int64_t(l.pp) * l.chunks;
-  const std::string count = "pp x chunks = " + num(l.pp) + " x " + num(l.chunks);
+  const bool copies = l.placement == Placement::bidirectional;
+  const int64_t chunks = int64_t(l.pp) * (copies ? 1 : l.chunks);
+  const std::string count = copies ? "pp" : "pp x chunks = " + num(l.pp) + " x " + num(l.chunks);
   int64_t longest = m.layers / chunks;
   if (!l.stage_layers.empty() || c.given("layout.stage_layers")) {
     const int64_t sum = std::accumulate(l.stage_layers.begin(), l.stage_layers.end(), int64_t{0});

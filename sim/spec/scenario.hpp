@@ -37,14 +37,25 @@ struct ModelSpec {
   bool dropout = true;  // dropout kernels and masks on residuals and attention scores
 };
 
+// Which stage holds a chunk of the model. The schedule decides it.
+enum class Placement : uint8_t {
+  looped,         // chunk c on stage c mod p
+  vee,            // 2 chunks a stage: down the stages and back up, so that the last chunk is on stage 0
+  bidirectional,  // 2 chunks a stage, of two whole copies of the model that run in opposite directions
+};
+
 struct LayoutSpec {
   int tp = 1, cp = 1, pp = 1, ep = 1, dp = 1;
   int chunks = 1;  // model chunks a pipeline rank (virtual stages)
+  Placement placement = Placement::looped;
   bool sequence_parallel = false;
   int zero = 0;  // 0 or 1 (distributed optimizer)
   std::array<Axis, 5> order{Axis::tp, Axis::cp, Axis::pp, Axis::ep, Axis::dp};  // from inside out
   bool scatter_gather = false;    // TP ranks send slices across a stage boundary and gather inside the node
-  std::vector<int> stage_layers;  // optional: layers of each chunk, pp x chunks numbers; empty = equal
+  std::vector<int> stage_layers;  // optional: layers of each part, parts() numbers; empty = equal
+
+  // Parts that the layers are cut into.
+  int parts() const { return placement == Placement::bidirectional ? pp : pp * chunks; }
 };
 
 struct BatchSpec {
@@ -85,6 +96,13 @@ struct Scenario {
   Overlap overlap;
   Bytes grad_bucket{160e6};
   bool mfu_attention_causal = false;
+  // The optimizer of a stage does not wait for the norm of all gradients: it steps, and what turns out wrong is
+  // taken back (Qi et al. 2023, section 4). Steps then follow each other without a common barrier.
+  bool post_validation = false;
+  // A transfer starts when the receiver has come to its receive, in the order of its communication stream; else
+  // as soon as its bytes are there.
+  bool posted_receives = false;
+  double max_live = 0;  // for the schedule `auto`, as BuildOptions::max_live
   std::vector<Warning> warnings;
 
   int micro_batches() const { return batch.global / (batch.micro * layout.dp); }

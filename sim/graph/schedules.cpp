@@ -1,0 +1,109 @@
+#include "sim/graph/schedules.hpp"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "sim/graph/ops.hpp"
+#include "sim/graph/program.hpp"
+#include "sim/plan/memory.hpp"
+
+namespace rehearse {
+
+namespace {
+
+// A collective on the wire is priced as if nothing shared its links.
+double length_of(std::vector<OpSpec> specs, const Scenario& scenario) {
+  for (auto& spec : specs)
+    if (spec.wire)
+      spec.op.duration = spec.wire_cost.latency.value +
+                         spec.wire_cost.bytes_per_node /
+                             std::min(spec.wire_cost.in_node_cap.value,
+                                      scenario.cluster.nic.value * scenario.cluster.nics_per_node *
+                                          scenario.stack.network_efficiency.value);
+  return make_program("", specs, scenario.stack).duration;
+}
+
+double transfer_time(const Scenario& s) {
+  if (s.layout.pp == 1) return 0;
+  const ParallelLayout layout(s.layout);
+  const Fabric fabric(s.cluster);
+  const bool sliced = s.layout.sequence_parallel || s.layout.scatter_gather;
+  const double bytes = double(s.batch.micro) * s.batch.sequence * s.model.hidden *
+                       bytes_of(s.precision.params) / (sliced ? s.layout.tp : 1);
+  double longest = 0;
+  for (int stage = 0; stage + 1 < s.layout.pp; ++stage) {
+    const auto from = layout.gpu(layout.rank({.tp = 0, .cp = 0, .pp = stage, .dp = 0}));
+    const auto to = layout.gpu(layout.rank({.tp = 0, .cp = 0, .pp = stage + 1, .dp = 0}));
+    const double time =
+        fabric.same_node(from, to)
+            ? p2p_in_node(*s.profile, Bytes(bytes), s.cluster.nvlink, s.cluster.nvlink_latency).time.value
+            : p2p_network_latency(*s.profile, s.cluster.nic_latency).value +
+                  bytes / (s.cluster.nic.value * s.stack.p2p_efficiency.value);
+    longest = std::max(longest, time);
+  }
+  return longest;
+}
+
+double weight_hold(const Scenario& scenario, const std::vector<ChunkPlan>& chunks) {
+  double stored = 0, weight = 0;
+  for (const auto& chunk : chunks) {
+    const auto memory = activation_memory(scenario, chunk);
+    stored += memory.stored, weight += memory.weight;
+  }
+  return stored > 0 ? weight / stored : 1;
+}
+
+}  // namespace
+
+ScheduleCosts schedule_costs(const Scenario& scenario) {
+  const auto chunks = plan_chunks(scenario);
+  const ParallelLayout layout(scenario.layout);
+  const GroupShape tp = shape_of(layout.group(RankId(0), Axis::tp), layout, Fabric(scenario.cluster));
+  std::vector<Traffic> traffic;
+  OpPricer pricer(scenario, traffic);
+  ScheduleCosts costs;
+  std::map<std::tuple<int, int, bool, bool>, ChunkCosts> known;  // chunks of one size cost the same
+  for (const auto& chunk : chunks) {
+    const auto [at, is_new] =
+        known.try_emplace({chunk.layers, chunk.recomputed_layers, chunk.embedding, chunk.head});
+    if (is_new) {
+      const auto backward = backward_ops(pricer, chunk, tp);
+      at->second = {length_of(forward_ops(pricer, chunk, tp), scenario),
+                    length_of(split_backward(backward, false), scenario),
+                    length_of(split_backward(backward, true), scenario)};
+    }
+    costs.chunks.push_back(at->second);
+  }
+  costs.transfer = transfer_time(scenario);
+  costs.weight_hold = weight_hold(scenario, chunks);
+  return costs;
+}
+
+void place_chunks(Scenario& scenario, const GivenLayout& given) {
+  auto& layout = scenario.layout;
+  const auto* row = find_schedule(scenario.schedule);
+  if (row == nullptr) return;  // a .csv, or a wrong name, which make_schedule() refuses
+  const ScheduleKind& kind = row->value;
+  if (given.placement && kind.placement != layout.placement)
+    throw InputErrors({{},
+                       "layout.placement",
+                       "E-SCHEDULE-PLACEMENT",
+                       "schedule '" + std::string(row->name) + "' places its chunks otherwise",
+                       "leave layout.placement out; it is for schedules from a .csv"});
+  layout.placement = kind.placement;
+  if (!given.chunks && kind.min_chunks == kind.max_chunks) layout.chunks = kind.min_chunks;
+}
+
+Schedule make_schedule(Scenario& scenario, double max_live) {
+  auto& layout = scenario.layout;
+  BuildOptions options{.costs = {}, .max_live = max_live, .global_sync = true};
+  const auto* row = find_schedule(scenario.schedule);
+  if (row != nullptr && row->value.searches) options.costs = schedule_costs(scenario);
+  Schedule schedule = load_schedule(
+      scenario.schedule, {layout.pp, scenario.micro_batches(), layout.chunks, layout.placement}, options);
+  layout.placement = schedule.shape.placement;
+  return schedule;
+}
+
+}  // namespace rehearse

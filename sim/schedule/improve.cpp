@@ -1,0 +1,154 @@
+#include <algorithm>
+
+#include "sim/schedule/list_schedule.hpp"
+#include "sim/schedule/order_times.hpp"
+
+namespace rehearse {
+
+namespace {
+
+struct Move {
+  size_t stage, from, to;  // the action at `from` goes to `to`; those between make room
+};
+
+class Improver {
+ public:
+  Improver(Schedule& schedule, const BuildOptions& options, double max_live, int64_t work)
+      : schedule_(schedule),
+        options_(options),
+        max_live_(max_live),
+        work_(work),
+        timer_(schedule.shape, options.costs) {
+    for (const auto& order : schedule.stages) actions_ += int64_t(order.size());
+  }
+
+  void run() {
+    if (!timer_.run(schedule_.stages)) return;
+    double best = length();
+    for (bool better = true; better && work_ > 0;) {
+      better = false;
+      for (const Move& move : moves()) {
+        if (work_ <= 0) return;
+        if (!allowed(move)) continue;
+        apply(move);
+        work_ -= actions_;
+        if (timer_.run(schedule_.stages) && length() < best * (1 - 1e-9)) {
+          best = length();
+          better = true;
+          break;
+        }
+        apply({move.stage, move.to, move.from});
+      }
+      if (!better) timer_.run(schedule_.stages);
+    }
+  }
+
+ private:
+  double length() const { return options_.global_sync ? timer_.makespan() : timer_.span(); }
+  double start(size_t stage, size_t i) const {
+    return timer_.ends()[stage][i] - timer_.duration(schedule_.stages[stage][i]);
+  }
+
+  // The stage that sets the length.
+  size_t longest() const {
+    size_t at = 0;
+    for (size_t s = 1; s < schedule_.stages.size(); ++s) {
+      const bool later = options_.global_sync ? timer_.ends()[s].back() > timer_.ends()[at].back()
+                                              : timer_.span(s) > timer_.span(at);
+      if (later) at = s;
+    }
+    return at;
+  }
+
+  // Position of the action that `a` waits for elsewhere: its end is `end`, or it travelled.
+  std::pair<size_t, size_t> origin(const Action& a) const {
+    Action need = a;
+    if (a.kind == ActionKind::forward) {
+      need.chunk = ChunkId(a.chunk.value - 1);
+    } else if (a.kind == ActionKind::weight_gradient || !last_of_path(a.chunk, schedule_.shape)) {
+      need.kind = ActionKind::input_gradient;
+      if (a.kind != ActionKind::weight_gradient) need.chunk = ChunkId(a.chunk.value + 1);
+    } else {
+      need.kind = ActionKind::forward;
+    }
+    const auto stage = size_t(stage_of(need.chunk, schedule_.shape).value);
+    const auto& order = schedule_.stages[stage];
+    const auto at = std::find_if(order.begin(), order.end(), [&](const Action& b) {
+      const bool gradient = b.kind == ActionKind::backward || b.kind == ActionKind::input_gradient;
+      return b.chunk == need.chunk && b.micro == need.micro &&
+             (need.kind == ActionKind::forward ? b.kind == ActionKind::forward : gradient);
+    });
+    return {stage, size_t(at - order.begin())};
+  }
+
+  // Along the critical path, from its end: what waited for its stage goes before what it waited for, or that
+  // goes behind it, over one or more places.
+  std::vector<Move> moves() const {
+    std::vector<Move> moves;
+    size_t s = longest(), i = schedule_.stages[s].size() - 1;
+    while (i < schedule_.stages[s].size()) {
+      const Action& a = schedule_.stages[s][i];
+      const double from = start(s, i), tiny = 1e-9 * timer_.makespan();
+      if (i > 0 && timer_.ends()[s][i - 1] >= from - tiny) {
+        for (size_t step : {1, 2, 3, 5, 8}) {
+          if (i >= step) moves.push_back({s, i, i - step});
+          if (i - 1 + step < schedule_.stages[s].size()) moves.push_back({s, i - 1, i - 1 + step});
+        }
+        --i;
+      } else if (from > tiny && !(a.kind == ActionKind::forward && first_of_path(a.chunk, schedule_.shape))) {
+        std::tie(s, i) = origin(a);
+      } else {
+        break;
+      }
+    }
+    return moves;
+  }
+
+  static bool ordered(const Action& a, const Action& b) {
+    if (a.kind == b.kind && a.chunk == b.chunk) return true;  // in order of micro-batches
+    return a.chunk == b.chunk && a.micro == b.micro;          // F, I, W of one
+  }
+
+  bool allowed(const Move& move) const {
+    const auto& order = schedule_.stages[move.stage];
+    const Action& a = order[move.from];
+    const size_t low = std::min(move.from, move.to), high = std::max(move.from, move.to);
+    for (size_t k = low; k <= high; ++k)
+      if (k != move.from && ordered(order[k], a)) return false;
+    const double hold = options_.costs.weight_hold;
+    double held = 0;
+    const auto keeps = [&](const Action& b) { return (held += held_by(b.kind, hold)) <= max_live_ + 1e-9; };
+    for (size_t k = 0; k < low; ++k) held += held_by(order[k].kind, hold);
+    if (move.to < move.from && !keeps(a)) return false;
+    for (size_t k = low; k <= high; ++k)
+      if (k != move.from && !keeps(order[k])) return false;
+    return true;
+  }
+
+  void apply(const Move& move) {
+    auto& order = schedule_.stages[move.stage];
+    const auto at = order.begin();
+    if (move.to < move.from)
+      std::rotate(at + long(move.to), at + long(move.from), at + long(move.from) + 1);
+    else
+      std::rotate(at + long(move.from), at + long(move.from) + 1, at + long(move.to) + 1);
+  }
+
+  Schedule& schedule_;
+  const BuildOptions& options_;
+  double max_live_;
+  int64_t work_, actions_ = 0;
+  OrderTimer timer_;
+};
+
+}  // namespace
+
+double duration_of(const ActionTimes& times, const BuildOptions& options) {
+  return options.global_sync ? times.makespan : times.span;
+}
+
+void improve(Schedule& schedule, const BuildOptions& options, double max_live, int64_t work) {
+  Improver(schedule, options, max_live, work).run();
+}
+
+}  // namespace rehearse

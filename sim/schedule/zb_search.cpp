@@ -1,0 +1,45 @@
+#include <cmath>
+
+#include "sim/schedule/builders.hpp"
+#include "sim/schedule/list_schedule.hpp"
+
+namespace rehearse {
+
+// Actions replayed while improving: well below a second.
+static constexpr int64_t kWork = 20'000'000;
+
+// The orders of the hand-made schedule `known` and of list schedules that trade idling now for idling later, with
+// weight gradients set by each rule.
+static Schedule search(const char* name, const BuildOptions& options, const Schedule& known, double max_live) {
+  Schedule best;
+  double length = 0;
+  auto consider = [&](Schedule other) {
+    const double its = duration_of(time_actions(other, options.costs), options);
+    if (best.stages.empty() || its < length * (1 - 1e-9)) best = std::move(other), length = its;
+  };
+  auto consider_order = [&](const Schedule& order) {
+    if (peak_held(order, options.costs.weight_hold) <= max_live) consider(order);
+    for (const FillRule rule : {FillRule::never, FillRule::always, FillRule::balance}) {
+      Schedule filled = place_weights(order, options.costs, max_live, rule);
+      if (peak_held(filled, options.costs.weight_hold) <= max_live + 1e-9) consider(std::move(filled));
+    }
+  };
+  consider_order(known);
+  for (const double fill : {0.0, 0.25, 0.5, 0.75, 1.0})
+    for (const double patience : {0.0, 0.25, 0.5, 0.75, 1.0})
+      if (const auto found = list_schedule(known.shape, options.costs, {max_live, fill, patience, true}))
+        consider_order(*found);
+  improve(best, options, max_live, kWork);
+  best.name = name;
+  return best;
+}
+
+Schedule build_zb_1p(const PipelineShape& shape, const BuildOptions& options) {
+  return search("zb-1p", options, build_zb_h1(shape, options), shape.stages);
+}
+
+Schedule build_zb_2p(const PipelineShape& shape, const BuildOptions& options) {
+  return search("zb-2p", options, build_zb_h2(shape, options), 2 * shape.stages);
+}
+
+}  // namespace rehearse
