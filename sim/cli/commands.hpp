@@ -10,6 +10,7 @@ using Command = int (*)(const Invocation&, std::ostream& out);
 int command_check(const Invocation& invocation, std::ostream& out);
 int command_ledger(const Invocation& invocation, std::ostream& out);
 int command_run(const Invocation& invocation, std::ostream& out);
+int command_schedules(const Invocation& invocation, std::ostream& out);
 int command_score(const Invocation& invocation, std::ostream& out);
 int command_schedule(const Invocation& invocation, std::ostream& out);
 

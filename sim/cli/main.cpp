@@ -12,6 +12,7 @@ constexpr Named<Command> kCommands[] = {
     {"ledger", "the account book: what each axis cuts, sends and saves; the sayings settled", command_ledger},
     {"score", "predictions against a file of measured steps", command_score},
     {"check", "read and cross-check a scenario, and print its plan", command_check},
+    {"schedules", "compare pipeline schedules: step, bubble, memory, traffic", command_schedules},
     {"schedule", "draw the pipeline, and print its bubble and live activations", command_schedule},
 };
 

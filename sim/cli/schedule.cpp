@@ -20,7 +20,7 @@ namespace {
 struct ScheduleOptions {
   CommonOptions common;
   std::optional<StageCosts> costs;
-  std::string engine = "simgrid", grid = "auto", csv;
+  std::string engine = "simgrid", grid = "auto", csv, csv_form = "long";
   int width = 0;
 };
 
@@ -36,6 +36,13 @@ constexpr Named<GridLook> kGrids[] = {
     {"colour", "unicode on ANSI colours", GridLook::colour},
 };
 
+using CsvWriter = std::string (*)(const Schedule&);
+constexpr Named<CsvWriter> kCsvForms[] = {
+    {"long", "a line an action: stage, kind, chunk, micro-batch", to_csv},
+    {"compact", "PyTorch's: a row a stage, cells like 2F0", to_compact_csv},
+    {"lowered", "PyTorch's with sends and receives", to_lowered_csv},
+};
+
 template <class T>
 std::string choices(std::span<const Named<T>> table) {
   std::string text;
@@ -47,6 +54,7 @@ bool read_options(const Invocation& invocation, ScheduleOptions& options, std::o
   namespace po = boost::program_options;
   const std::string engines = "how to replay: " + choices(engine_table());
   const std::string grids = "look of the drawing: " + choices(std::span<const Named<GridLook>>(kGrids));
+  const std::string forms = "of --csv: " + choices(std::span<const Named<CsvWriter>>(kCsvForms));
   po::options_description extra("schedule");
   extra.add_options()  //
       ("costs",
@@ -57,6 +65,7 @@ bool read_options(const Invocation& invocation, ScheduleOptions& options, std::o
        "transfer")                                                                                          //
       ("engine", po::value(&options.engine)->value_name("NAME"), engines.c_str())                           //
       ("csv", po::value(&options.csv)->value_name("FILE|-"), "write the schedule; - replaces the drawing")  //
+      ("csv-form", po::value(&options.csv_form)->value_name("FORM"), forms.c_str())                         //
       ("grid", po::value(&options.grid)->value_name("LOOK"), grids.c_str())                                 //
       ("width", po::value(&options.width)->value_name("COLUMNS"),
        "of the drawing; default: the terminal's, or 120");
@@ -65,6 +74,10 @@ bool read_options(const Invocation& invocation, ScheduleOptions& options, std::o
   if (!parse_words(invocation, help, extra, options.common, out)) return false;
   if (options.csv == "-" && options.common.json == "-")
     refuse("--csv - and --json - cannot share standard output", "");
+  if (find_named(kCsvForms, options.csv_form) == nullptr)
+    refuse("no form of CSV is called " + quote(options.csv_form),
+           suggest(options.csv_form, names_in(kCsvForms)));
+  if (options.csv.empty() && options.csv_form != "long") refuse("--csv-form needs --csv", "");
   if (options.width < 0 || (options.width > 0 && options.width < 40) || options.width > 10000)
     refuse("--width takes 40 to 10000 columns", "");
   return true;
@@ -87,31 +100,56 @@ GridStyle style_for(const ScheduleOptions& options) {
   return style;
 }
 
-std::string to_json(const Schedule& schedule, const PipelineFigures& figures) {
-  const nlohmann::ordered_json json{{"schedule", schedule.name},
-                                    {"stages", schedule.shape.stages},
-                                    {"micro_batches", schedule.shape.micro_batches},
-                                    {"chunks", schedule.shape.chunks},
-                                    {"pipeline",
-                                     {{"makespan_s", figures.makespan_s},
-                                      {"bubble_fraction", figures.bubble_fraction},
-                                      {"idle_over_ideal", figures.idle_over_ideal},
-                                      {"peak_live", figures.peak_live}}}};
+// No order of these actions that holds as much is shorter; at given costs alone, as kernels may run slowed.
+std::optional<double> bound_of(const Schedule& schedule, const ScheduleOptions& options) {
+  if (!options.costs) return std::nullopt;
+  const ScheduleCosts costs = schedule_costs(schedule.shape, *options.costs);
+  return lower_bound(schedule.shape, costs, peak_held(schedule, costs.weight_hold));
+}
+
+std::string to_json(const Schedule& schedule, const PipelineFigures& figures, std::optional<double> bound) {
+  nlohmann::ordered_json json{{"schedule", schedule.name},
+                              {"stages", schedule.shape.stages},
+                              {"micro_batches", schedule.shape.micro_batches},
+                              {"chunks", schedule.shape.chunks},
+                              {"pipeline",
+                               {{"makespan_s", figures.makespan_s},
+                                {"bubble_fraction", figures.bubble_fraction},
+                                {"idle_over_ideal", figures.idle_over_ideal},
+                                {"peak_live", figures.peak_live}}}};
+  if (bound) json["lower_bound_s"] = *bound;
+  if (!schedule.note.empty()) json["note"] = schedule.note;
   return json.dump(2) + "\n";
 }
 
-std::string to_table(const Schedule& schedule, const PipelineFigures& figures) {
+std::string to_table(const Schedule& schedule, const PipelineFigures& figures, std::optional<double> bound) {
   const PipelineShape& shape = schedule.shape;
   std::string text =
       fmt::format("\n{}: {} stages, {} micro-batches, {} chunk{} a stage\n", schedule.name, shape.stages,
                   shape.micro_batches, shape.chunks, shape.chunks == 1 ? "" : "s");
-  text += fmt::format("  makespan         {:.6g} s, first forward to last backward\n", figures.makespan_s);
+  text +=
+      fmt::format("  makespan         {:.6g} s, first forward to last backward\n",
+                  figures.makespan_s);
   text += fmt::format("  busy             {:.6g} s, mean over the ranks\n", figures.ideal_s);
   text += fmt::format("  bubble           {:.2f} % of the makespan\n", 100 * figures.bubble_fraction);
   text += fmt::format("  idle over ideal  {:.2f} %\n", 100 * figures.idle_over_ideal);
   text +=
       fmt::format("  peak live        {} chunk activations, by stage\n", fmt::join(figures.peak_live, " "));
+  if (bound)
+    text +=
+        fmt::format("  lower bound      {:.6g} s for any order that holds as much; this is {:.2f} % above\n",
+                    *bound, 100 * (figures.makespan_s / *bound - 1));
+  if (!schedule.note.empty()) text += fmt::format("  search           {}\n", schedule.note);
   return text;
+}
+
+// A schedule that searches does so at the costs given.
+void search_at(const StageCosts& costs, LoadedScenario& loaded) {
+  const auto* row = find_schedule(loaded.scenario.schedule);
+  if (row == nullptr || !row->value.searches) return;
+  const PipelineShape& shape = loaded.schedule.shape;
+  BuildOptions options{.costs = schedule_costs(shape, costs), .max_live = loaded.scenario.max_live};
+  loaded.schedule = build_schedule(row->name, shape, options);
 }
 
 }  // namespace
@@ -121,18 +159,21 @@ int command_schedule(const Invocation& invocation, std::ostream& out) {
   if (!read_options(invocation, options, out)) return kDone;
   const GridStyle style = style_for(options);
   const Engine engine = engine_by_name(options.engine);
-  const LoadedScenario loaded = load(options.common, invocation.roots);
+  LoadedScenario loaded = load(options.common, invocation.roots);
+  if (options.costs) search_at(*options.costs, loaded);
+  const auto bound = bound_of(loaded.schedule, options);
 
   const TaskGraph graph =
       options.costs ? lower_costs(loaded.schedule, *options.costs) : lower(loaded.scenario, loaded.schedule);
   const Timeline timeline = engine(graph);
   const PipelineFigures figures = pipeline_figures(graph, timeline, loaded.schedule);
-  if (!options.csv.empty()) write_output(options.csv, to_csv(loaded.schedule), out);
+  if (!options.csv.empty())
+    write_output(options.csv, find_named(kCsvForms, options.csv_form)->value(loaded.schedule), out);
   const std::string table =
       options.csv == "-" ? ""
                          : draw_grid(loaded.schedule, action_spans(graph, timeline, loaded.schedule), style) +
-                               to_table(loaded.schedule, figures);
-  emit(options.common, table, to_json(loaded.schedule, figures), out);
+                               to_table(loaded.schedule, figures, bound);
+  emit(options.common, table, to_json(loaded.schedule, figures, bound), out);
   return kDone;
 }
 

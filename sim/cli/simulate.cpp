@@ -42,6 +42,7 @@ Rehearsed simulate(const Scenario& scenario, const Schedule& schedule, const Eng
   Rehearsed done;
   done.graph = lower(scenario, schedule, {.fold = fold_by_name(options.fold)});
   done.timeline = engine(done.graph);
+  done.timeline.step = step_time(done.graph, done.timeline);
   done.report = make_report(scenario, schedule, done.graph, done.timeline);
   return done;
 }
@@ -51,7 +52,8 @@ double step_time_of(Scenario scenario, const EngineOptions& options) {
   place_chunks(scenario, {.chunks = true});
   check(scenario);
   const auto schedule = make_schedule(scenario);
-  return engine_by_name(options.engine)(lower(scenario, schedule, {.fold = fold_by_name(options.fold)})).step;
+  const TaskGraph graph = lower(scenario, schedule, {.fold = fold_by_name(options.fold)});
+  return step_time(graph, engine_by_name(options.engine)(graph));
 }
 
 TableStyle table_style() {

@@ -133,73 +133,12 @@ void Lowering::lower_actions() {
       const auto at = place_action(int(u), action, cut_of(action, i, actions), done);
       done = at.last;
       first_of_action_[u].push_back(at.first);
+      last_of_action_[u].push_back(at.last);
       if (action.kind == ActionKind::forward) placed(int(u), action.chunk, action.micro, true) = at;
       if (is_backward(action.kind)) placed(int(u), action.chunk, action.micro, false) = at;
     }
     compute_done_[u] = done;
   }
-}
-
-void Lowering::lower_transfers() {
-  for (size_t u = 0; u < g_.units.size(); ++u) {
-    const auto& actions = schedule_.stages[g_.units[u].pp];
-    int32_t previous_send = -1;
-    for (size_t i = 0; i < actions.size(); ++i) {
-      const auto& action = actions[i];
-      const bool forward = action.kind == ActionKind::forward;
-      if (!forward && !is_backward(action.kind)) continue;
-      const PipelineShape& shape = schedule_.shape;
-      if (forward ? last_of_path(action.chunk, shape) : first_of_path(action.chunk, shape)) continue;
-      transfer(int(u), i, action, ChunkId(action.chunk.value + (forward ? 1 : -1)), previous_send);
-    }
-  }
-}
-
-void Lowering::transfer(int unit, size_t position, const Action& action, ChunkId to_chunk,
-                        int32_t& previous_send) {
-  const bool forward = action.kind == ActionKind::forward;
-  const auto& from = placed(unit, action.chunk, action.micro, forward);
-  const int to_stage = stage_of(to_chunk, schedule_.shape).value;
-  if (to_stage == g_.units[unit].pp) {
-    for (int32_t task : from.last) edge(task, placed(unit, to_chunk, action.micro, forward).first);
-    return;
-  }
-  const auto& flow = flow_from(FlowKind::stage_transfer, unit, to_stage);
-  const int receiver = flow.pattern.units[1];
-  const double whole =
-      double(s_.batch.micro) * s_.batch.sequence * s_.model.hidden * bytes_of(s_.precision.params);
-  const bool sliced = s_.layout.sequence_parallel || s_.layout.scatter_gather;
-  const double bytes = sliced ? whole / s_.layout.tp : whole;
-  Task task;
-  task.stream = Stream::pp_send;
-  task.traffic =
-      pricer_->traffic_id({Axis::pp, forward ? "stage forward" : "stage backward", CollectiveOp::send_recv, 2,
-                           bytes, bytes / 2, false, s_.precision.params});
-  task.units = unit_set({unit, receiver});
-  task.peers = int16_t(fold_.ranks_each);
-  task.action = action.kind, task.chunk = action.chunk, task.micro = action.micro;
-  if (flow.pattern.links.empty()) {
-    task.duration =
-        p2p_in_node(*s_.profile, Bytes(bytes), s_.cluster.nvlink, s_.cluster.nvlink_latency).time.value;
-  } else {
-    task.kind = TaskKind::flow;
-    task.duration = p2p_network_latency(*s_.profile, s_.cluster.nic_latency).value;
-    task.route = route_of(flow);
-    task.amount = bytes;
-    task.rate_cap = s_.cluster.nic.value * s_.stack.p2p_efficiency.value;
-  }
-  TaskSet after = from.last;
-  if (previous_send >= 0) after.push_back(previous_send);
-  const int32_t sent = previous_send = add(task, after);
-  if (!s_.overlap.p2p && position + 1 < first_of_action_[unit].size())
-    edge(sent, first_of_action_[unit][position + 1]);
-  int32_t arrived = sent;
-  if (s_.layout.scatter_gather && !s_.layout.sequence_parallel) {
-    const auto gather = pricer_->tp_collective("stage gather", CollectiveOp::all_gather, whole,
-                                               s_.precision.params, tp_shapes_[unit_shape_[receiver]]);
-    arrived = tensor_task(receiver, gather, {sent});
-  }
-  edge(arrived, placed(receiver, to_chunk, action.micro, forward).first);
 }
 
 }  // namespace rehearse

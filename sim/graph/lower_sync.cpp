@@ -117,11 +117,11 @@ void Lowering::reduce_norms(int unit) {
   sync_done_[unit].push_back(tensor_task(unit, reduce, sync_done_[unit]));
 }
 
-int32_t Lowering::scalar_all_reduce(const TaskSet& after) {
-  std::vector<int32_t> all(g_.units.size());
-  for (size_t u = 0; u < all.size(); ++u) all[u] = int32_t(u);
+// Over the ranks that `units` stand for.
+int32_t Lowering::scalar_all_reduce(const TaskSet& after, std::vector<int32_t> units) {
   GroupShape world;
-  world.ranks = layout_.ranks();
+  world.ranks = 0;
+  for (int32_t u : units) world.ranks += g_.units[u].stands_for * g_.units[u].ranks_each;
   world.nodes = std::max(1, world.ranks / s_.cluster.gpus_per_node);
   world.per_node = std::min(world.ranks, s_.cluster.gpus_per_node);
   const double bytes = 4;
@@ -131,7 +131,7 @@ int32_t Lowering::scalar_all_reduce(const TaskSet& after) {
   task.traffic = pricer_->traffic_id({axis, "gradient norm", CollectiveOp::all_reduce, world.ranks, bytes,
                                       bytes_sent_per_rank(CollectiveOp::all_reduce, world.ranks, bytes), true,
                                       DType::fp32});
-  task.units = unit_set(std::move(all));
+  task.units = unit_set(std::move(units));
   task.peers = int16_t(fold_.ranks_each);
   task.duration =
       world.nodes == 1
@@ -144,6 +144,24 @@ int32_t Lowering::scalar_all_reduce(const TaskSet& after) {
   return add(task, after);
 }
 
+// The norm of all gradients, or (post_validation) of those of one stage: what other stages add to it travels
+// with the next step's first activations, and costs no stage time of its own (Qi et al. 2023, section 4).
+std::vector<TaskSet> Lowering::agree_on_norm(const TaskSet& norms) {
+  std::vector<TaskSet> agreed(g_.units.size());
+  std::map<int, std::vector<int32_t>> groups;  // by stage; all in one where it is global
+  for (size_t u = 0; u < g_.units.size(); ++u)
+    groups[s_.post_validation ? g_.units[u].pp : 0].push_back(int32_t(u));
+  for (const auto& [stage, units] : groups) {
+    int ranks = 0;
+    TaskSet own;
+    for (int32_t u : units) ranks += g_.units[u].stands_for * g_.units[u].ranks_each, own.push_back(norms[u]);
+    if (ranks > 1) own = {scalar_all_reduce(own, units)};
+    for (int32_t u : units) agreed[u] = own;
+  }
+  g_.steps_overlap = s_.post_validation;
+  return agreed;
+}
+
 void Lowering::lower_optimizer() {
   const double shards = s_.layout.zero > 0 ? gradient_ranks(s_.layout) : 1;
   const double norm_bytes = bytes_of(s_.precision.grads);
@@ -153,13 +171,13 @@ void Lowering::lower_optimizer() {
     norms.push_back(optimizer_task("gradient norm", MemoryKernel::square_sum, parameters, norm_bytes, int(u),
                                    sync_done_[u]));
   }
-  const TaskSet agreed = layout_.ranks() > 1 ? TaskSet{scalar_all_reduce(norms)} : norms;
+  const std::vector<TaskSet> agreed = agree_on_norm(norms);
   std::vector<int32_t> updated;
   const double update_bytes = std::max(0.0, s_.stack.optimizer_bytes_per_param.value - norm_bytes);
   for (size_t u = 0; u < g_.units.size(); ++u) {
     const double parameters = stage_parameters(StageId(g_.units[u].pp)) / shards;
     updated.push_back(
-        optimizer_task("optimizer", MemoryKernel::adam, parameters, update_bytes, int(u), agreed));
+        optimizer_task("optimizer", MemoryKernel::adam, parameters, update_bytes, int(u), agreed[u]));
   }
   if (s_.layout.zero > 0 && gradient_ranks(s_.layout) > 1) gather_weights(updated);
 }

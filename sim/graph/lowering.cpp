@@ -67,6 +67,7 @@ void Lowering::describe_units_and_links() {
   forwards_.assign(units, std::vector<Placed>(cells));
   backwards_.assign(units, std::vector<Placed>(cells));
   first_of_action_.resize(units);
+  last_of_action_.resize(units);
   compute_done_.resize(units);
   sync_done_.resize(units);
 }

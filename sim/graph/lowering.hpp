@@ -55,8 +55,17 @@ class Lowering {
   const std::vector<Piece>& pieces(ChunkId chunk, ActionKind kind, Cut cut, int tp_shape);
   Cut cut_of(const Action& action, size_t position, const std::vector<Action>& actions) const;
   Placed place_action(int unit, const Action& action, Cut cut, TaskSet after);
+
+  // lower_transfers.cpp
   void lower_transfers();
-  void transfer(int unit, size_t position, const Action& action, ChunkId to_chunk, int32_t& previous_send);
+  void send_eagerly(int unit);
+  void post_transfers(int unit, const std::vector<TransferStep>& steps,
+                      const std::vector<std::map<Action, int32_t>>& incoming);
+  // The transfer of what `action` made, after `after`; its receiver's action waits for it.
+  int32_t transfer(int unit, const Action& action, const TaskSet& after);
+  int receiver_of_transfer(int unit, const Action& action) const;  // unit class
+  // Bytes that cross, and the task without its place in the streams.
+  Task transfer_task(int unit, const Action& action);
   Placed& placed(int unit, ChunkId chunk, MicroBatch micro, bool forward);
 
   // lower_sync.cpp
@@ -66,7 +75,8 @@ class Lowering {
   void reduce_embedding(const FoldedFlow& flow, const std::vector<TaskSet>& reduced);
   void reduce_norms(int unit);
   void lower_optimizer();
-  int32_t scalar_all_reduce(const TaskSet& after);
+  int32_t scalar_all_reduce(const TaskSet& after, std::vector<int32_t> units);
+  std::vector<TaskSet> agree_on_norm(const TaskSet& norms);  // [unit class]
   void gather_weights(const std::vector<int32_t>& updated);
   std::vector<double> buckets_of(int row, bool weights);
   double stage_parameters(StageId stage) const;
@@ -92,6 +102,7 @@ class Lowering {
   std::map<std::pair<std::string, double>, int> optimizer_programs_;     // by name and bytes
   std::vector<std::vector<Placed>> forwards_, backwards_;  // [unit class][chunk of the stage x micro-batches]
   std::vector<std::vector<int32_t>> first_of_action_;      // [unit class][position in the stage's schedule]
+  std::vector<std::vector<TaskSet>> last_of_action_;       // the same
   std::vector<TaskSet> compute_done_;                      // [unit class]: end of its last action
   std::vector<TaskSet> sync_done_;  // [unit class]: gradient tasks the optimizer waits for
   std::map<int, std::vector<Bucket>> gradient_buckets_;  // by row, in order of readiness

@@ -7,6 +7,7 @@
 #include "sim/graph/ops.hpp"
 #include "sim/graph/program.hpp"
 #include "sim/plan/memory.hpp"
+#include "sim/schedule/transfers.hpp"
 
 namespace rehearse {
 
@@ -45,13 +46,26 @@ double transfer_time(const Scenario& s) {
   return longest;
 }
 
+// A stage that waits for its sends is busy until they have arrived.
+void occupy_senders(ScheduleCosts& costs, const LayoutSpec& layout) {
+  const int path = layout.parts();
+  const auto stage = [&](int chunk) { return stage_of(ChunkId(chunk), layout.pp, layout.placement); };
+  for (int c = 0; c < int(costs.chunks.size()); ++c) {
+    if (c % path + 1 < path && stage(c) != stage(c + 1)) costs.chunks[size_t(c)].forward += costs.transfer;
+    if (c % path > 0 && stage(c) != stage(c - 1)) costs.chunks[size_t(c)].input += costs.transfer;
+  }
+  costs.transfer = 0;
+}
+
+// At most 1: under full recompute a W needs more than its forward kept, and what a search may hold is a
+// number of micro-batches, not of their checkpoints.
 double weight_hold(const Scenario& scenario, const std::vector<ChunkPlan>& chunks) {
   double stored = 0, weight = 0;
   for (const auto& chunk : chunks) {
     const auto memory = activation_memory(scenario, chunk);
     stored += memory.stored, weight += memory.weight;
   }
-  return stored > 0 ? weight / stored : 1;
+  return stored > weight ? weight / stored : 1;
 }
 
 }  // namespace
@@ -76,6 +90,7 @@ ScheduleCosts schedule_costs(const Scenario& scenario) {
     costs.chunks.push_back(at->second);
   }
   costs.transfer = transfer_time(scenario);
+  if (!scenario.overlap.p2p) occupy_senders(costs, scenario.layout);
   costs.weight_hold = weight_hold(scenario, chunks);
   return costs;
 }
@@ -85,6 +100,12 @@ void place_chunks(Scenario& scenario, const GivenLayout& given) {
   const auto* row = find_schedule(scenario.schedule);
   if (row == nullptr) return;  // a .csv, or a wrong name, which make_schedule() refuses
   const ScheduleKind& kind = row->value;
+  if (scenario.max_live > 0 && row->name != "auto")
+    throw InputErrors({{},
+                       "max_live",
+                       "E-SCHEDULE-LIVE",
+                       "max_live bounds the search of the schedule auto, and this is " + scenario.schedule,
+                       "leave max_live out, or set schedule to auto"});
   if (given.placement && kind.placement != layout.placement)
     throw InputErrors({{},
                        "layout.placement",
@@ -92,17 +113,21 @@ void place_chunks(Scenario& scenario, const GivenLayout& given) {
                        "schedule '" + std::string(row->name) + "' places its chunks otherwise",
                        "leave layout.placement out; it is for schedules from a .csv"});
   layout.placement = kind.placement;
-  if (!given.chunks && kind.min_chunks == kind.max_chunks) layout.chunks = kind.min_chunks;
+  const bool copies =
+      kind.placement == Placement::bidirectional && layout.chunks == 1;  // no choice of the user's
+  if (copies || (!given.chunks && kind.min_chunks == kind.max_chunks)) layout.chunks = kind.min_chunks;
 }
 
-Schedule make_schedule(Scenario& scenario, double max_live) {
+Schedule make_schedule(Scenario& scenario) {
   auto& layout = scenario.layout;
-  BuildOptions options{.costs = {}, .max_live = max_live, .global_sync = true};
+  BuildOptions options{.costs = {}, .max_live = scenario.max_live, .global_sync = !scenario.post_validation};
   const auto* row = find_schedule(scenario.schedule);
   if (row != nullptr && row->value.searches) options.costs = schedule_costs(scenario);
   Schedule schedule = load_schedule(
       scenario.schedule, {layout.pp, scenario.micro_batches(), layout.chunks, layout.placement}, options);
   layout.placement = schedule.shape.placement;
+  if (scenario.posted_receives && layout.pp > 1)
+    check_rendezvous(schedule, transfers_of(schedule), !scenario.overlap.p2p);
   return schedule;
 }
 

@@ -18,7 +18,7 @@ struct GivenLayout {
 void place_chunks(Scenario& scenario, const GivenLayout& given);
 
 // The schedule of a checked scenario, built at its own costs where it searches; sets the placement that
-// `auto` chose. `max_live` as in BuildOptions. Throws as load_schedule().
-Schedule make_schedule(Scenario& scenario, double max_live = 0);
+// `auto` chose. Throws as load_schedule(), and where receives are posted as check_rendezvous().
+Schedule make_schedule(Scenario& scenario);
 
 }  // namespace rehearse

@@ -137,11 +137,11 @@ struct TaskGraph {
   std::vector<std::vector<int32_t>> unit_sets;
   std::vector<UnitInfo> units;
   std::vector<LinkInfo> links;
-  Csr edges;                // vertex i = tasks[i]
+  Csr edges;                   // vertex i = tasks[i]
   bool steps_overlap = false;  // no barrier ends the step: each unit's next one begins as it is done
-  int ranks = 0;            // of the job
-  int simulated_ranks = 0;  // rank classes that have tasks of their own
-  std::string fold_note;    // why it was folded so far and no further; empty when not asked
+  int ranks = 0;               // of the job
+  int simulated_ranks = 0;     // rank classes that have tasks of their own
+  std::string fold_note;       // why it was folded so far and no further; empty when not asked
 };
 
 // Where the run stands, after the engine. A task that ran slowed has its stretches listed.

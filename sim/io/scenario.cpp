@@ -119,6 +119,14 @@ void read_rest(MapReader& reader, Scenario& scenario, Context& context) {
     scenario.precision = read_precision(*precision, problems);
   if (const DocNode* overlap = reader.find("overlap")) scenario.overlap = read_overlap(*overlap, problems);
   reader.optional("grad_bucket", scenario.grad_bucket, kPositive);
+  static constexpr Named<bool> kOptimizerSync[] = {
+      {"global", "after the norm of all gradients", false},
+      {"post_validation", "at once; checked, and taken back where wrong", true}};
+  static constexpr Named<bool> kReceives[] = {{"eager", "a transfer starts when its bytes are there", false},
+                                              {"posted", "and when the receiver has come to it", true}};
+  reader.optional("optimizer_sync", scenario.post_validation, kOptimizerSync);
+  reader.optional("receives", scenario.posted_receives, kReceives);
+  reader.optional("max_live", scenario.max_live, kPositive);
   reader.optional("mfu_attention", scenario.mfu_attention_causal, kMfuAttention);
 }
 
@@ -148,6 +156,7 @@ void read_scenario(DocNode& root, Scenario& scenario, Context& context) {
     if (!error.place.file.empty()) continue;
     const std::string key = error.code == "E-SCHEDULE-CHUNKS"      ? "layout.chunks"
                             : error.code == "E-SCHEDULE-PLACEMENT" ? "layout.placement"
+                            : error.code == "E-SCHEDULE-LIVE" || error.code == "E-SCHEDULE-CAP" ? "max_live"
                                                                    : "schedule";
     error.place = places.find(places.given(key) ? key : "schedule");
   }

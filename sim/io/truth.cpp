@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 
+#include "sim/graph/schedules.hpp"
 #include "sim/io/profile.hpp"
 #include "sim/io/topology.hpp"
 #include "sim/io/yaml.hpp"
@@ -146,6 +147,8 @@ std::string read_schedule(const std::string& text, int pp, int chunks) {
   if (text.empty()) return chunks > 1 ? "interleaved" : "1f1b";
   if (text.starts_with("interleaved")) return chunks > 1 ? "interleaved" : "1f1b";
   if (text.starts_with("1f1b")) return chunks > 1 ? "interleaved" : "1f1b";
+  for (const std::string_view name : {"zb-h1", "zb-h2", "zb-1p", "zb-2p", "zb-v"})
+    if (text == name) return text;
   throw Skip{"schedule " + text.substr(0, text.find(' '))};
 }
 
@@ -170,6 +173,9 @@ void read_layout(const DocNode& row, const DocNode& node, Scenario& s) {
   if (s.batch.global <= 0 || s.batch.micro <= 0) throw Skip{"batch unknown"};
   s.recompute = read_recompute(text_of(node, "recompute"));
   s.schedule = read_schedule(text_of(node, "schedule"), l.pp, l.chunks);
+  place_chunks(s, {.chunks = true});
+  // The authors of the zero-bubble schedules ran them with their optimizer that waits for no other stage.
+  s.post_validation = s.schedule.starts_with("zb-");
   const std::string precision = text_of(node, "precision");
   if (holds(precision, "fp8")) throw Skip{"fp8 on a device without it"};
   s.precision.compute = s.precision.params = holds(precision, "bf16") ? DType::bf16 : DType::fp16;

@@ -89,13 +89,16 @@ PipelineFigures pipeline_figures(const TaskGraph& graph, const Timeline& timelin
   figures.peak_live = peak_live_of(graph, runs, schedule.shape);
   if (runs.empty()) return figures;
 
-  double first = runs.front().start, last = runs.front().end, ranks = 0;
+  std::vector<double> first(graph.units.size(), -1), last(graph.units.size(), 0);
+  double ranks = 0;
   for (const Run& r : runs) {
-    first = std::min(first, r.start);
-    last = std::max(last, r.end);
+    const auto unit = size_t(r.unit);
+    if (first[unit] < 0) first[unit] = r.start;
+    last[unit] = std::max(last[unit], r.end);
   }
   for (const UnitInfo& unit : graph.units) ranks += double(unit.stands_for) * unit.ranks_each;
-  figures.makespan_s = last - first;
+  for (size_t u = 0; u < first.size(); ++u)
+    if (first[u] >= 0) figures.makespan_s = std::max(figures.makespan_s, last[u] - first[u]);
   figures.ideal_s = busy_rank_seconds(graph, timeline) / ranks;
   const double idle = figures.makespan_s - figures.ideal_s;
   if (figures.makespan_s > 0) figures.bubble_fraction = idle / figures.makespan_s;

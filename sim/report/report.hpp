@@ -18,6 +18,10 @@ struct PipelineFigures {
   double idle_over_ideal = 0;  // (makespan - ideal) / ideal
   std::vector<int> peak_live;  // per stage, live chunk activations
 };
+// The time that a step adds: timeline.step, or where steps overlap the longest of a unit's. What the report
+// makes of a timeline takes timeline.step to be this.
+double step_time(const TaskGraph& graph, const Timeline& timeline);
+
 PipelineFigures pipeline_figures(const TaskGraph& graph, const Timeline& timeline, const Schedule& schedule);
 
 // When the actions of the schedule ran on its first replica: [s][i] for schedule.stages[s][i].

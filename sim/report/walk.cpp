@@ -42,6 +42,24 @@ int32_t last_task(const Timeline& timeline) {
   return last == timeline.end.end() ? -1 : int32_t(last - timeline.end.begin());
 }
 
+double step_begin(const TaskGraph& graph, const Timeline& timeline, const UnitTasks& tasks, int32_t unit) {
+  const auto& runs = tasks.runs[size_t(unit)];
+  return graph.steps_overlap && !runs.empty() ? timeline.start[size_t(runs.front())] : 0;
+}
+
+double step_time(const TaskGraph& graph, const Timeline& timeline) {
+  if (!graph.steps_overlap) return timeline.step;
+  const UnitTasks tasks = tasks_by_unit(graph, timeline);
+  double longest = 0;
+  for (int32_t u = 0; u < int32_t(graph.units.size()); ++u) {
+    double end = 0;
+    for (const auto* list : {&tasks.runs[size_t(u)], &tasks.others[size_t(u)]})
+      for (int32_t t : *list) end = std::max(end, timeline.end[size_t(t)]);
+    longest = std::max(longest, end - step_begin(graph, timeline, tasks, u));
+  }
+  return longest;
+}
+
 bool settle(Account& parts, double step) {
   const double total = std::accumulate(parts.begin(), parts.end(), 0.0);
   *std::max_element(parts.begin(), parts.end()) += step - total;
@@ -181,7 +199,11 @@ void Walker::book_end(int32_t unit, double from) {
     if (timeline_.end[t] > from && (own < 0 || timeline_.end[t] > timeline_.end[own])) own = t;
   const double own_end = own < 0 ? from : timeline_.end[own];
   if (own >= 0) book_gap(unit, from, own_end, own);
-  book_gap(unit, own_end, timeline_.step, last_);
+  const double end = begin_ + timeline_.step;
+  if (graph_.steps_overlap)
+    add(Part::bubble, std::max(0.0, end - own_end));  // the next step waits for the stage that takes longest
+  else
+    book_gap(unit, own_end, end, last_);
 }
 
 // A task of one slice of its units counts for that share of their ranks.
@@ -202,7 +224,7 @@ const UnitBook& Walker::book(int32_t unit) {
   book_.takes_part.assign(graph_.traffic.size(), 0);
   for (auto* column : {&book_.calls, &book_.exposed_s, &book_.busy_s, &book_.sent})
     column->assign(graph_.traffic.size(), 0.0);
-  double cursor = 0;
+  double cursor = begin_ = step_begin(graph_, timeline_, tasks_, unit);
   for (int32_t run : tasks_.runs[unit]) {
     if (timeline_.start[run] > cursor)
       book_gap(unit, cursor, timeline_.start[run], last_predecessor(graph_, timeline_, run));

@@ -29,6 +29,9 @@ int32_t last_predecessor(const TaskGraph& graph, const Timeline& timeline, int32
 // The task that ends last of all; again the lowest id.
 int32_t last_task(const Timeline& timeline);
 
+// When the step of a unit begins: 0, or where steps overlap with its first run.
+double step_begin(const TaskGraph& graph, const Timeline& timeline, const UnitTasks& tasks, int32_t unit);
+
 // Puts the rounding between the sum of `parts` and `step` on the largest part; false if it is more than
 // rounding.
 bool settle(Account& parts, double step);
@@ -64,6 +67,7 @@ class Walker {
   UnitTasks tasks_;
   std::vector<std::vector<ProgramUse>> uses_;  // per program
   int32_t last_;
+  double begin_ = 0;  // of the unit's step
   UnitBook book_;
 };
 

@@ -45,6 +45,6 @@ ActionTimes time_actions(const Schedule& schedule, const ScheduleCosts& costs);
 // activations (0 = no cap): the largest of a stage's work; the way of one micro-batch from its first forward
 // on the stage to its last backward there; and, as an activation is held from its forward to its weight
 // gradient, sum of the shortest holds of the stage / max_live.
-double lower_bound(const PipelineShape& shape, const ScheduleCosts& costs, int max_live);
+double lower_bound(const PipelineShape& shape, const ScheduleCosts& costs, double max_live);
 
 }  // namespace rehearse

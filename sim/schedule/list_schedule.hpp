@@ -42,7 +42,4 @@ void improve(Schedule& schedule, const BuildOptions& options, double max_live, i
 
 // What an action adds to the chunk activations of its stage.
 double held_by(ActionKind kind, double weight_hold);
-// Largest number of chunk activations on a stage, those that wait for W alone counted at weight_hold.
-double peak_held(const Schedule& schedule, double weight_hold);
-
 }  // namespace rehearse

@@ -100,7 +100,7 @@ ActionTimes time_actions(const Schedule& schedule, const ScheduleCosts& costs) {
   return {timer.ends(), timer.span(), timer.makespan()};
 }
 
-double lower_bound(const PipelineShape& shape, const ScheduleCosts& costs, int max_live) {
+double lower_bound(const PipelineShape& shape, const ScheduleCosts& costs, double max_live) {
   std::vector<double> hold(size_t(chunk_count(shape)));  // shortest, from F to W
   double beyond = 0;                                     // from the end of a chunk's F to the start of its I
   for (int c = chunk_count(shape); c-- > 0;) {

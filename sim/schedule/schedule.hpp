@@ -24,7 +24,7 @@ struct Action {
   ActionKind kind;
   ChunkId chunk;  // global chunk, 0 .. stages x chunks - 1; lives where stage_of() says
   MicroBatch micro;
-  bool operator==(const Action&) const = default;
+  auto operator<=>(const Action&) const = default;
 };
 
 struct PipelineShape {
@@ -37,8 +37,8 @@ struct PipelineShape {
   bool operator==(const PipelineShape&) const = default;
 };
 
-// A send of what a forward or backward made, or the receive of what one needs, on the communication stream of a
-// stage. Those with one `before` are issued together.
+// A send of what a forward or backward made, or the receive of what one needs, on the communication stream of
+// a stage. Those with one `before` are issued together.
 struct TransferStep {
   bool send = true;
   Action action;   // kind forward or backward, of the stage's own chunk
@@ -103,21 +103,24 @@ void validate(const Schedule& schedule);
 // Peak number of live chunk activations on each stage: a chunk's F makes one, its B (or W) frees it.
 std::vector<int> peak_live(const Schedule& schedule);
 
+// Largest number of chunk activations on a stage, those that wait for W alone counted at weight_hold.
+double peak_held(const Schedule& schedule, double weight_hold);
+
 // The long text form, one line an action: "stage,kind,chunk,micro", kinds F B I W, under that header.
 std::string to_csv(const Schedule& schedule);
 
-// PyTorch's compact form (torch.distributed.pipelining): a row a stage, cells as short_name() writes them. The
-// lowered form has the sends and receives of schedule.transfers too.
+// PyTorch's compact form (torch.distributed.pipelining): a row a stage, cells as short_name() writes them.
+// The lowered form has the sends and receives of schedule.transfers too.
 std::string to_compact_csv(const Schedule& schedule);
 std::string to_lowered_csv(const Schedule& schedule);
 
 // Reads any of these forms; empty cells are idle time and mean nothing here, and an overlapped pair is its
 // actions one after the other. Sends and receives (SEND_F, RECV_F, SEND_B, RECV_B) are kept in
 // Schedule::transfers and must be those that the actions need, each once, sends behind what they send and
-// receives before what needs them. UNSHARD, RESHARD and REDUCE_GRAD must enclose the actions of their chunk, and
-// move nothing, as weights are whole here. The result is validated. `file` is for error places only. Throws
-// InputErrors: E-SCHEDULE-CSV for the form, E-SCHEDULE-COMM for communication that does not fit the actions, and
-// what validate() throws, all with line and column.
+// receives before what needs them. UNSHARD, RESHARD and REDUCE_GRAD must enclose the actions of their chunk,
+// and move nothing, as weights are whole here. The result is validated. `file` is for error places only.
+// Throws InputErrors: E-SCHEDULE-CSV for the form, E-SCHEDULE-COMM for communication that does not fit the
+// actions, and what validate() throws, all with line and column.
 Schedule from_csv(std::string_view text, const std::string& file, const PipelineShape& shape);
 
 // PyTorch's cell for an action: "2F0" = forward of chunk 2, micro-batch 0.

@@ -4,7 +4,9 @@
 #include <charconv>
 #include <optional>
 
+#include "sim/schedule/read_transfers.hpp"
 #include "sim/schedule/shape.hpp"
+#include "sim/schedule/transfers.hpp"
 
 namespace rehearse {
 
@@ -21,6 +23,34 @@ std::string to_csv(const Schedule& schedule) {
       text += std::to_string(s) + "," + kind_letter(a.kind) + "," + std::to_string(a.chunk.value) + "," +
               std::to_string(a.micro.value) + "\n";
   return text;
+}
+
+static void write_step(std::string& row, const TransferStep& step) {
+  row += std::to_string(step.action.chunk.value) + (step.send ? "SEND_" : "RECV_") +
+         (step.action.kind == ActionKind::forward ? "F" : "B") + std::to_string(step.action.micro.value) +
+         ",";
+}
+
+static std::string compact(const Schedule& schedule, const TransferSteps& transfers) {
+  std::string text;
+  for (size_t s = 0; s < schedule.stages.size(); ++s) {
+    const auto& order = schedule.stages[s];
+    std::string row;
+    size_t step = 0;
+    for (size_t i = 0; i <= order.size(); ++i) {
+      while (!transfers.empty() && step < transfers[s].size() && transfers[s][step].before == int(i))
+        write_step(row, transfers[s][step++]);
+      if (i < order.size()) row += short_name(order[i]) + ",";
+    }
+    if (!row.empty()) row.pop_back();
+    text += row + "\n";
+  }
+  return text;
+}
+
+std::string to_compact_csv(const Schedule& schedule) { return compact(schedule, {}); }
+std::string to_lowered_csv(const Schedule& schedule) {
+  return compact(schedule, transfers_of(schedule));
 }
 
 namespace {
@@ -44,6 +74,7 @@ struct Reader {
   std::vector<InputError> errors;
   Schedule schedule;
   std::vector<std::vector<Cell>> cells;  // cells[stage][i]: where schedule.stages[stage][i] stands
+  std::vector<std::vector<CommCell>> communication;  // [stage]
 
   Place place(int line, int column) const {
     return {file, line, column, std::string(lines[size_t(line) - 1])};
@@ -132,16 +163,41 @@ void read_long_row(Reader& reader, const Row& row) {
   add(reader, value[0], *kind, value[2], value[3], row[0]);
 }
 
-// PyTorch's names for what moves tensors, in the form that it lowers schedules to.
-bool is_communication(std::string_view name) {
-  for (std::string_view known : {"SEND_F", "RECV_F", "SEND_B", "RECV_B", "UNSHARD", "RESHARD", "REDUCE_GRAD"})
-    if (name == known) return true;
-  return false;
+void read_cell(Reader& reader, int stage, const Cell& cell);
+
+// "(0F1;1B0)OVERLAP_F_B": the actions inside, one after the other.
+void read_overlap(Reader& reader, int stage, const Cell& cell) {
+  const size_t end = cell.text.find(')');
+  if (end == std::string_view::npos || cell.text.substr(end + 1) != "OVERLAP_F_B") {
+    reader.error(cell, "E-SCHEDULE-CSV", quote(cell.text) + " is no action",
+                 "an overlapped pair is like (0F1;1B0)OVERLAP_F_B");
+    return;
+  }
+  size_t from = 1;
+  while (from <= end) {
+    const size_t to = std::min(cell.text.find(';', from), end);
+    read_cell(reader, stage,
+              {trimmed(cell.text.substr(from, to - from)), cell.line, cell.column + int(from)});
+    from = to + 1;
+  }
+}
+
+bool read_communication(Reader& reader, int stage, std::string_view name, std::optional<int> chunk,
+                        std::string_view micro, const Cell& cell) {
+  const auto* kind = find_named(kCommKinds, name);
+  if (kind == nullptr || !chunk) return false;
+  const auto number = whole_number(micro);
+  if (moves_micro_batch(kind->value) ? !number.has_value() : !micro.empty()) return false;
+  reader.communication[size_t(stage)].push_back({kind->value, ChunkId(*chunk), MicroBatch(number.value_or(0)),
+                                                 int(reader.schedule.stages[size_t(stage)].size()), cell.line,
+                                                 cell.column});
+  return true;
 }
 
 void read_cell(Reader& reader, int stage, const Cell& cell) {
   const std::string_view text = cell.text, digits = "0123456789";
   if (text.empty()) return;  // idle time
+  if (text[0] == '(') return read_overlap(reader, stage, cell);
   const size_t name_at = std::min(text.find_first_not_of(digits), text.size());
   const size_t micro_at = text.find_last_not_of(digits) + 1;
   if (name_at >= micro_at) {
@@ -150,18 +206,9 @@ void read_cell(Reader& reader, int stage, const Cell& cell) {
     return;
   }
   const std::string_view name = text.substr(name_at, micro_at - name_at);
-  if (is_communication(name) || name.ends_with("OVERLAP_F_B")) {
-    const bool overlap = !is_communication(name);
-    reader.error(
-        cell, overlap ? "E-SCHEDULE-OVERLAP" : "E-SCHEDULE-COMM",
-        quote(text) + " is " + (overlap ? "an overlapped pair" : "a communication action"),
-        overlap
-            ? "list its forward and its backward one after the other"
-            : "give the schedule before PyTorch lowers it: F, B, I and W alone; transfers are added here");
-    return;
-  }
   const auto kind = kind_of(name);
   const auto chunk = whole_number(text.substr(0, name_at)), micro = whole_number(text.substr(micro_at));
+  if (read_communication(reader, stage, name, chunk, text.substr(micro_at), cell)) return;
   if (!kind || !chunk || !micro) {
     reader.error(cell, "E-SCHEDULE-CSV", quote(text) + " is no action",
                  "like 0F3: chunk 0, forward, micro-batch 3; kinds: F, B (whole backward), I (input "
@@ -203,9 +250,10 @@ void read_rows(Reader& reader, const std::vector<Row>& rows) {
 
 Schedule from_csv(std::string_view text, const std::string& file, const PipelineShape& shape) {
   check_shape(shape, file);
-  Reader reader{file, split_lines(text), {}, {file, shape}, {}};
+  Reader reader{file, split_lines(text), {}, {file, shape}, {}, {}};
   reader.schedule.stages.resize(size_t(shape.stages));
   reader.cells.resize(size_t(shape.stages));
+  reader.communication.resize(size_t(shape.stages));
   read_rows(reader, split_rows(reader.lines));
   if (!reader.errors.empty()) throw InputErrors(shorten(std::move(reader.errors)));
   validate_at(reader.schedule, [&](ActionPosition at) {
@@ -213,6 +261,8 @@ Schedule from_csv(std::string_view text, const std::string& file, const Pipeline
     const Cell& cell = reader.cells[size_t(at.stage)][size_t(at.index)];
     return reader.place(cell.line, cell.column);
   });
+  read_transfers(reader.schedule, reader.communication,
+                 [&](int line, int column) { return reader.place(line, column); });
   return std::move(reader.schedule);
 }
 

@@ -33,20 +33,36 @@ Action receiver_of(const Action& a) {
           a.micro};
 }
 
-TransferSteps transfers_of(const Schedule& schedule, bool ahead) {
+StageId other_stage(const TransferStep& step, const PipelineShape& shape) {
+  const bool up = (step.action.kind == ActionKind::forward) == step.send;
+  return stage_of(ChunkId(step.action.chunk.value + (up ? 1 : -1)), shape);
+}
+
+TransferSteps transfers_of(const Schedule& schedule) {
   if (!schedule.transfers.empty()) return schedule.transfers;
-  TransferSteps steps;
-  for (const auto& order : schedule.stages) {
-    std::vector<TransferStep> own;
-    for (int i = 0; i < int(order.size()); ++i) {
-      Action a = order[size_t(i)];
-      if (is_gradient(a.kind)) a.kind = ActionKind::backward;
-      if (sends(a, schedule.shape)) own.push_back({true, a, i + 1});
-      if (receives(a, schedule.shape)) own.push_back({false, a, ahead ? std::max(0, i - 1) : i});
+  const ActionIndex index(schedule);
+  TransferSteps steps(schedule.stages.size());
+  std::vector<int> next(schedule.stages.size(), 0);  // of each stage, at the start of the round
+  for (bool moved = true; moved;) {
+    moved = false;
+    std::vector<int> after = next;
+    for (size_t s = 0; s < next.size(); ++s) {
+      if (next[s] == int(schedule.stages[s].size())) continue;
+      const auto need = need_of(schedule.stages[s][size_t(next[s])], schedule.shape, index);
+      const bool there = !need || index.find(*need).index < next[size_t(index.find(*need).stage)];
+      if (there) ++after[s], moved = true;
     }
-    std::stable_sort(own.begin(), own.end(),
-                     [](const TransferStep& a, const TransferStep& b) { return a.before < b.before; });
-    steps.push_back(std::move(own));
+    for (size_t s = 0; s < next.size(); ++s) {
+      if (after[s] == next[s]) continue;
+      Action a = schedule.stages[s][size_t(next[s])];
+      if (!sends(a, schedule.shape)) continue;
+      if (is_gradient(a.kind)) a.kind = ActionKind::backward;
+      const Action taken = receiver_of(a);
+      const auto to = size_t(stage_of(taken.chunk, schedule.shape).value);
+      steps[s].push_back({true, a, after[s]});
+      steps[to].push_back({false, taken, after[to]});
+    }
+    next = std::move(after);
   }
   return steps;
 }
@@ -107,25 +123,28 @@ class Rendezvous {
     const auto& steps = steps_[s];
     const int actions = int(schedule_.stages[s].size());
     const ActionIndex index(schedule_);
-    std::vector<int> previous;
+    std::map<int, std::vector<int>> previous;  // with each other stage
     for (size_t from = 0; from < steps.size();) {
       size_t to = from;
-      std::vector<int> batch;
+      std::map<int, std::vector<int>> batch;
       const int before = steps[from].before;
       for (; to < steps.size() && steps[to].before == before; ++to) {
         const Action& a = steps[to].action;
         const int node = node_of_.at(key(steps[to].send ? receiver_of(a) : a));
-        batch.push_back(node);
+        const int beside = stage_beside(steps[to]);
+        batch[beside].push_back(node);
         auto& waits = waits_[size_t(node)];
-        waits.insert(waits.end(), previous.begin(), previous.end());
+        waits.insert(waits.end(), previous[beside].begin(), previous[beside].end());
         if (before > 0) waits.push_back(first_[s] + before - 1);
         if (!steps[to].send) needed_by(a, index, node);
         if (blocking && before < actions) waits_[size_t(first_[s] + before)].push_back(node);
       }
-      previous = std::move(batch);
+      for (auto& [beside, nodes] : batch) previous[beside] = std::move(nodes);
       from = to;
     }
   }
+
+  int stage_beside(const TransferStep& step) const { return other_stage(step, schedule_.shape).value; }
 
   void needed_by(Action a, const ActionIndex& index, int node) {
     if (a.kind == ActionKind::backward && !index.find(a).valid()) a.kind = ActionKind::input_gradient;

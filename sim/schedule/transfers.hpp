@@ -11,13 +11,16 @@ bool receives(const Action& action, const PipelineShape& shape);
 // backward.
 Action receiver_of(const Action& action);
 
-// schedule.transfers where they are given. Else each send is issued behind the action that makes what it sends,
-// together with the receive for the next action: the batches of Megatron-LM; `ahead`: receives are issued one
-// action earlier, so that they run beside it.
-TransferSteps transfers_of(const Schedule& schedule, bool ahead);
+// The stage at the other end.
+StageId other_stage(const TransferStep& step, const PipelineShape& shape);
 
-// Throws InputErrors (E-SCHEDULE-DEADLOCK, with the cycle, action by action) where a transfer starts only when
-// both stages have come to it, batches of a stage run one after the other, and no progress is possible.
+// schedule.transfers where they are given. Else as PyTorch adds them: in rounds in which each stage runs its next
+// action if it can, a send is issued behind the action that makes what it sends, and its receive where the
+// receiver then stands. Such an order always makes progress.
+TransferSteps transfers_of(const Schedule& schedule);
+
+// Throws InputErrors (E-SCHEDULE-DEADLOCK, with the cycle, action by action) where a transfer starts only
+// when both stages have come to it, batches of a stage run one after the other, and no progress is possible.
 // `blocking`: a stage waits for its batch, else only the action that needs a receive does.
 void check_rendezvous(const Schedule& schedule, const TransferSteps& transfers, bool blocking);
 

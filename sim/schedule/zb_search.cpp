@@ -8,9 +8,10 @@ namespace rehearse {
 // Actions replayed while improving: well below a second.
 static constexpr int64_t kWork = 20'000'000;
 
-// The orders of the hand-made schedule `known` and of list schedules that trade idling now for idling later, with
-// weight gradients set by each rule.
-static Schedule search(const char* name, const BuildOptions& options, const Schedule& known, double max_live) {
+// The orders of the hand-made schedule `known` and of list schedules that trade idling now for idling later,
+// with weight gradients set by each rule.
+static Schedule search(const char* name, const BuildOptions& options, const Schedule& known,
+                       double max_live) {
   Schedule best;
   double length = 0;
   auto consider = [&](Schedule other) {
@@ -29,6 +30,7 @@ static Schedule search(const char* name, const BuildOptions& options, const Sche
     for (const double patience : {0.0, 0.25, 0.5, 0.75, 1.0})
       if (const auto found = list_schedule(known.shape, options.costs, {max_live, fill, patience, true}))
         consider_order(*found);
+  if (best.stages.empty()) best = known;
   improve(best, options, max_live, kWork);
   best.name = name;
   return best;

@@ -198,6 +198,7 @@ void check_overlap(Checker& c) {
     c.idle("layout.zero", "dp is 1, so there is nobody to share the optimizer with");
   if (o.tp && l.tp == 1) c.idle("overlap.tp", "tp is 1");
   if (o.p2p && l.pp == 1) c.idle("overlap.p2p", "pp is 1");
+  if (c.s.posted_receives && l.pp == 1) c.idle("receives", "pp is 1");
   if (c.given("grad_bucket") && l.dp == 1) c.idle("grad_bucket", "dp is 1, so no gradients are reduced");
 }
 

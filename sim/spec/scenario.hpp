@@ -96,11 +96,11 @@ struct Scenario {
   Overlap overlap;
   Bytes grad_bucket{160e6};
   bool mfu_attention_causal = false;
-  // The optimizer of a stage does not wait for the norm of all gradients: it steps, and what turns out wrong is
-  // taken back (Qi et al. 2023, section 4). Steps then follow each other without a common barrier.
+  // The optimizer of a stage does not wait for the norm of all gradients: it steps, and what turns out wrong
+  // is taken back (Qi et al. 2023, section 4). Steps then follow each other without a common barrier.
   bool post_validation = false;
-  // A transfer starts when the receiver has come to its receive, in the order of its communication stream; else
-  // as soon as its bytes are there.
+  // A transfer starts when the receiver has come to its receive, in the order of its communication stream;
+  // else as soon as its bytes are there.
   bool posted_receives = false;
   double max_live = 0;  // for the schedule `auto`, as BuildOptions::max_live
   std::vector<Warning> warnings;

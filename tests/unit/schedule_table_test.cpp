@@ -19,9 +19,11 @@ std::string complaint(const std::string& name, const PipelineShape& shape) {
 }
 
 TEST(ScheduleTable, AWrongNameListsTheValidOnes) {
-  EXPECT_EQ(complaint("1f1d", {2, 4, 1}),
-            "error: no schedule is called '1f1d' [E-SCHEDULE-NAME]\n"
-            "  hint: did you mean '1f1b'? valid: gpipe, 1f1b, interleaved, or the path of a .csv\n");
+  EXPECT_EQ(
+      complaint("1f1d", {2, 4, 1}),
+      "error: no schedule is called '1f1d' [E-SCHEDULE-NAME]\n"
+      "  hint: did you mean '1f1b'? valid: gpipe, 1f1b, interleaved, interleaved-short, looped-bfs, zb-h1, "
+      "zb-h2, zb-1p, zb-2p, zb-v, zb-v-half, zb-v-min, dualpipe, dualpipe-v, auto, or the path of a .csv\n");
 }
 
 TEST(ScheduleTable, ShapesThatDoNotFit) {
@@ -35,6 +37,19 @@ TEST(ScheduleTable, ShapesThatDoNotFit) {
   EXPECT_EQ(complaint("gpipe", {4, 6, 2}),
             "error: schedule 'gpipe' runs one chunk a stage, not 2 [E-SCHEDULE-CHUNKS]\n"
             "  hint: set layout.chunks to 1, or schedule to interleaved\n");
+}
+
+TEST(ScheduleTable, ShapesOfTheVAndDualSchedules) {
+  EXPECT_EQ(complaint("zb-v", {4, 6, 3}),
+            "error: schedule 'zb-v' runs 2 chunks a stage, not 3 [E-SCHEDULE-CHUNKS]\n"
+            "  hint: set layout.chunks to 2, or leave it out\n");
+  EXPECT_EQ(complaint("dualpipe", {3, 5, 2}),
+            "error: schedule 'dualpipe' needs at least two micro-batches a stage, and 5 are fewer than 2 x 3 "
+            "[E-SCHEDULE-MICRO]\n"
+            "  hint: micro-batches = batch.global / (batch.micro x layout.dp)\n"
+            "error: schedule 'dualpipe' pairs the stages, and 3 is odd [E-SCHEDULE-STAGES]\n"
+            "  hint: set layout.pp to an even number\n");
+  EXPECT_NE(complaint("dualpipe", {2, 5, 2}).find("5 is odd [E-SCHEDULE-MICRO]"), std::string::npos);
 }
 
 TEST(ScheduleTable, ShapesThatCannotBe) {

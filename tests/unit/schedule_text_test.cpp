@@ -46,19 +46,73 @@ TEST(ScheduleText, ByteOrderMarkIsSkipped) {
             2U);
 }
 
-TEST(ScheduleText, CommunicationIsRefused) {
-  EXPECT_EQ(
-      complaint("0F0,0SEND_F0,0B0\n1RECV_F0,1F0,1B0\n", {2, 1, 1}),
-      "s.csv:1:5: error: '0SEND_F0' is a communication action [E-SCHEDULE-COMM]\n"
-      "  0F0,0SEND_F0,0B0\n"
-      "      ^\n"
-      "  hint: give the schedule before PyTorch lowers it: F, B, I and W alone; transfers are added here\n"
-      "s.csv:2:1: error: '1RECV_F0' is a communication action [E-SCHEDULE-COMM]\n"
-      "  1RECV_F0,1F0,1B0\n"
-      "  ^\n"
-      "  hint: give the schedule before PyTorch lowers it: F, B, I and W alone; transfers are added here\n");
-  EXPECT_NE(complaint("0UNSHARD,0F0,0B0\n", {1, 1, 1}).find("E-SCHEDULE-COMM"), std::string::npos);
-  EXPECT_NE(complaint("(0F0;0B0)OVERLAP_F_B\n", {1, 1, 1}).find("E-SCHEDULE-OVERLAP"), std::string::npos);
+// What _PipelineScheduleRuntime runs: sends and receives are kept as they stand, gathers only checked.
+TEST(ScheduleText, LoweredFormOfPyTorch) {
+  const std::string text =
+      "0UNSHARD,0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B0,0B0,0RECV_B1,0B1,0REDUCE_GRAD,0RESHARD\n"
+      "1UNSHARD,1RECV_F0,1F0,1RECV_F1,1I0,1SEND_B0,1W0,1F1,1B1,1SEND_B1,1REDUCE_GRAD\n";
+  const Schedule schedule = from_csv(text, "s.csv", {2, 2, 1});
+  ASSERT_EQ(schedule.transfers.size(), 2U);
+  EXPECT_EQ(schedule.transfers[0].size(), 4U);
+  const TransferStep early{false, {ActionKind::forward, ChunkId(1), MicroBatch(1)}, 1};
+  EXPECT_EQ(schedule.transfers[1][1], early);
+  EXPECT_EQ(to_lowered_csv(schedule),
+            "0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B0,0B0,0RECV_B1,0B1\n"
+            "1RECV_F0,1F0,1RECV_F1,1I0,1SEND_B0,1W0,1F1,1B1,1SEND_B1\n");
+  EXPECT_EQ(from_csv(to_lowered_csv(schedule), "t.csv", {2, 2, 1}).transfers, schedule.transfers);
+}
+
+TEST(ScheduleText, OverlappedPairsRunOneAfterTheOther) {
+  const auto schedule = from_csv("0F0,(0F1;0B0)OVERLAP_F_B,0B1\n", "s.csv", {1, 2, 1});
+  EXPECT_EQ(to_compact_csv(schedule), "0F0,0F1,0B0,0B1\n");
+  EXPECT_NE(complaint("(0F0;0B0)OVERLAP\n", {1, 1, 1}).find("is no action [E-SCHEDULE-CSV]"),
+            std::string::npos);
+}
+
+TEST(ScheduleText, CommunicationThatDoesNotFit) {
+  const PipelineShape shape{2, 1, 1};
+  EXPECT_EQ(complaint("0F0,0SEND_F0,0RECV_B0,0B0\n1F0,1RECV_F0,1B0,1SEND_B0\n", shape),
+            "s.csv:2:5: error: 1RECV_F0 stands behind 1F0, which needs it [E-SCHEDULE-COMM]\n"
+            "  1F0,1RECV_F0,1B0,1SEND_B0\n"
+            "      ^\n");
+  EXPECT_NE(complaint("0SEND_F0,0F0,0RECV_B0,0B0\n1RECV_F0,1F0,1B0,1SEND_B0\n", shape)
+                .find("0SEND_F0 stands before 0F0, which makes what it sends"),
+            std::string::npos);
+  EXPECT_NE(complaint("0F0,0SEND_F0,0B0\n1RECV_F0,1F0,1B0,1SEND_B0\n", shape)
+                .find("0RECV_B0 is missing on stage 0"),
+            std::string::npos);
+  EXPECT_NE(complaint("0RECV_F0,0F0,0SEND_F0,0RECV_B0,0B0\n1RECV_F0,1F0,1B0,1SEND_B0\n", shape)
+                .find("0RECV_F0 moves nothing"),
+            std::string::npos);
+  EXPECT_NE(complaint("0F0,0SEND_F0,0RECV_B0,0B0,1SEND_B0\n1RECV_F0,1F0,1B0,1SEND_B0\n", shape)
+                .find("1SEND_B0 stands on stage 0, but its chunk lives on stage 1"),
+            std::string::npos);
+  EXPECT_NE(complaint("0F0,0UNSHARD,0B0\n", {1, 1, 1}).find("does not enclose 0F0"), std::string::npos);
+  EXPECT_NE(complaint("0F0,0REDUCE_GRAD,0B0\n", {1, 1, 1}).find("stands before 0B0"), std::string::npos);
+  EXPECT_NE(complaint("0SEND_F,0F0,0B0\n", {1, 1, 1}).find("is no action [E-SCHEDULE-CSV]"),
+            std::string::npos);
+}
+
+TEST(ScheduleText, ReceivesAreInTheOrderOfSends) {
+  const std::string text = complaint(
+      "0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B1,0B1,0RECV_B0,0B0\n1RECV_F1,1RECV_F0,1F1,1B1,1SEND_B1,1F0,1B0,1SEND_"
+      "B0\n",
+      {2, 2, 1});
+  EXPECT_NE(text.find("1RECV_F1 takes what 0SEND_F0 sends: each is number 1 between stages 0 and 1"),
+            std::string::npos)
+      << text;
+}
+
+// Stage 1 sends its gradient before it takes the second input, stage 0 the other way round.
+TEST(ScheduleText, ADeadlockOfTransfersNamesEachOnTheCycle) {
+  const std::string text = complaint(
+      "0F0,0SEND_F0,0F1,0RECV_B0,0B0,0SEND_F1,0RECV_B1,0B1\n"
+      "1RECV_F0,1F0,1RECV_F1,1B0,1SEND_B0,1F1,1B1,1SEND_B1\n",
+      {2, 2, 1});
+  EXPECT_NE(text.find("1SEND_B0 from stage 1 to stage 0 waits for 0SEND_F1 from stage 0 to stage 1 waits for "
+                      "1SEND_B0 from stage 1 to stage 0 [E-SCHEDULE-DEADLOCK]"),
+            std::string::npos)
+      << text;
 }
 
 TEST(ScheduleText, BadCells) {
@@ -107,7 +161,7 @@ TEST(ScheduleText, PlacesOfMisplacedActions) {
             "s.csv:2:5: error: 0B0 stands on stage 1, but chunk 0 lives on stage 0 [E-SCHEDULE-STAGE]\n"
             "  1F0,0B0,1B0,1F5\n"
             "      ^\n"
-            "  hint: stage = chunk mod stages\n"
+            "  hint: stage = chunk mod stages; layout.placement says how chunks lie\n"
             "s.csv:2:13: error: 1F5 on stage 1 is outside of the pipeline [E-SCHEDULE-RANGE]\n"
             "  1F0,0B0,1B0,1F5\n"
             "              ^\n"

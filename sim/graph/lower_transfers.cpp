@@ -1,0 +1,126 @@
+// Pass: transfers between stages.
+#include <algorithm>
+
+#include "sim/graph/lowering.hpp"
+#include "sim/schedule/transfers.hpp"
+
+namespace rehearse {
+
+static bool is_forward(const Action& action) { return action.kind == ActionKind::forward; }
+static ChunkId chunk_beside(const Action& action) {
+  return ChunkId(action.chunk.value + (is_forward(action) ? 1 : -1));
+}
+// Its output or gradient goes on, to another stage or not.
+static bool goes_on(const Action& action, const PipelineShape& shape) {
+  if (action.kind == ActionKind::weight_gradient) return false;
+  return is_forward(action) ? !last_of_path(action.chunk, shape) : !first_of_path(action.chunk, shape);
+}
+
+Task Lowering::transfer_task(int unit, const Action& action) {
+  const auto& flow =
+      flow_from(FlowKind::stage_transfer, unit, stage_of(chunk_beside(action), schedule_.shape).value);
+  const double whole =
+      double(s_.batch.micro) * s_.batch.sequence * s_.model.hidden * bytes_of(s_.precision.params);
+  const bool sliced = s_.layout.sequence_parallel || s_.layout.scatter_gather;
+  const double bytes = sliced ? whole / s_.layout.tp : whole;
+  Task task;
+  task.stream = Stream::pp_send;
+  task.traffic =
+      pricer_->traffic_id({Axis::pp, is_forward(action) ? "stage forward" : "stage backward",
+                           CollectiveOp::send_recv, 2, bytes, bytes / 2, false, s_.precision.params});
+  task.units = unit_set({unit, flow.pattern.units[1]});
+  task.peers = int16_t(fold_.ranks_each);
+  task.action = action.kind, task.chunk = action.chunk, task.micro = action.micro;
+  if (flow.pattern.links.empty()) {
+    task.duration =
+        p2p_in_node(*s_.profile, Bytes(bytes), s_.cluster.nvlink, s_.cluster.nvlink_latency).time.value;
+  } else {
+    task.kind = TaskKind::flow;
+    task.duration = p2p_network_latency(*s_.profile, s_.cluster.nic_latency).value;
+    task.route = route_of(flow);
+    task.amount = bytes;
+    task.rate_cap = s_.cluster.nic.value * s_.stack.p2p_efficiency.value;
+  }
+  return task;
+}
+
+int Lowering::receiver_of_transfer(int unit, const Action& action) const {
+  const int stage = stage_of(chunk_beside(action), schedule_.shape).value;
+  return flow_from(FlowKind::stage_transfer, unit, stage).pattern.units[1];
+}
+
+int32_t Lowering::transfer(int unit, const Action& action, const TaskSet& after) {
+  const int receiver = receiver_of_transfer(unit, action);
+  const int32_t sent = add(transfer_task(unit, action), after);
+  int32_t arrived = sent;
+  if (s_.layout.scatter_gather && !s_.layout.sequence_parallel) {
+    const double whole =
+        double(s_.batch.micro) * s_.batch.sequence * s_.model.hidden * bytes_of(s_.precision.params);
+    const auto gather = pricer_->tp_collective("stage gather", CollectiveOp::all_gather, whole,
+                                               s_.precision.params, tp_shapes_[unit_shape_[receiver]]);
+    arrived = tensor_task(receiver, gather, {sent});
+  }
+  edge(arrived, placed(receiver, chunk_beside(action), action.micro, is_forward(action)).first);
+  return sent;
+}
+
+// As soon as the bytes are there; sends of a unit go one after the other.
+void Lowering::send_eagerly(int unit) {
+  const auto& actions = schedule_.stages[g_.units[unit].pp];
+  int32_t previous = -1;
+  for (size_t i = 0; i < actions.size(); ++i) {
+    if (!sends(actions[i], schedule_.shape)) continue;
+    TaskSet after = last_of_action_[unit][i];
+    if (previous >= 0) after.push_back(previous);
+    previous = transfer(unit, actions[i], after);
+    if (!s_.overlap.p2p && i + 1 < actions.size()) edge(previous, first_of_action_[unit][i + 1]);
+  }
+}
+
+// Batch after batch with each other stage, each when the action before it has ended; a transfer so starts
+// when both its units have come to it.
+void Lowering::post_transfers(int unit, const std::vector<TransferStep>& steps,
+                              const std::vector<std::map<Action, int32_t>>& incoming) {
+  std::map<StageId, TaskSet> previous, batch;  // with each other stage
+  for (size_t i = 0; i < steps.size(); ++i) {
+    const auto& step = steps[i];
+    if (i > 0 && steps[i - 1].before != step.before) {
+      for (auto& [stage, tasks] : batch) previous[stage] = std::move(tasks);
+      batch.clear();
+    }
+    const StageId beside = other_stage(step, schedule_.shape);
+    const int receiver = step.send ? receiver_of_transfer(unit, step.action) : unit;
+    const int32_t task = incoming[receiver].at(step.send ? receiver_of(step.action) : step.action);
+    batch[beside].push_back(task);
+    for (int32_t before : previous[beside]) edge(before, task);
+    if (step.before > 0)
+      for (int32_t done : last_of_action_[unit][step.before - 1]) edge(done, task);
+    if (!s_.overlap.p2p && step.before < int(first_of_action_[unit].size()))
+      edge(task, first_of_action_[unit][step.before]);
+  }
+}
+
+void Lowering::lower_transfers() {
+  const PipelineShape& shape = schedule_.shape;
+  std::vector<std::map<Action, int32_t>> incoming(g_.units.size());
+  for (int u = 0; u < int(g_.units.size()); ++u) {
+    const auto& actions = schedule_.stages[g_.units[u].pp];
+    for (size_t i = 0; i < actions.size(); ++i) {
+      Action action = actions[i];
+      if (!goes_on(action, shape)) continue;
+      if (!sends(action, shape)) {  // the next chunk is the stage's own
+        const auto& next = placed(u, chunk_beside(action), action.micro, is_forward(action));
+        for (int32_t task : last_of_action_[u][i]) edge(task, next.first);
+      } else if (s_.posted_receives) {
+        incoming[receiver_of_transfer(u, action)][receiver_of(action)] =
+            transfer(u, action, last_of_action_[u][i]);
+      }
+    }
+    if (!s_.posted_receives) send_eagerly(u);
+  }
+  if (!s_.posted_receives) return;
+  const auto steps = transfers_of(schedule_);
+  for (int u = 0; u < int(g_.units.size()); ++u) post_transfers(u, steps[g_.units[u].pp], incoming);
+}
+
+}  // namespace rehearse
