@@ -157,7 +157,7 @@ void read_scenario(DocNode& root, Scenario& scenario, Context& context) {
     const std::string key = error.code == "E-SCHEDULE-CHUNKS"      ? "layout.chunks"
                             : error.code == "E-SCHEDULE-PLACEMENT" ? "layout.placement"
                             : error.code == "E-SCHEDULE-LIVE" || error.code == "E-SCHEDULE-CAP" ? "max_live"
-                                                                   : "schedule";
+                                                                                                : "schedule";
     error.place = places.find(places.given(key) ? key : "schedule");
   }
   throw InputErrors(std::move(errors));

@@ -175,7 +175,9 @@ void read_layout(const DocNode& row, const DocNode& node, Scenario& s) {
   s.schedule = read_schedule(text_of(node, "schedule"), l.pp, l.chunks);
   place_chunks(s, {.chunks = true});
   // The authors of the zero-bubble schedules ran them with their optimizer that waits for no other stage.
+  // Tied embeddings would make the first stage wait for the last one after all, so they are presumed untied.
   s.post_validation = s.schedule.starts_with("zb-");
+  if (s.post_validation) s.model.tied_embeddings = false;
   const std::string precision = text_of(node, "precision");
   if (holds(precision, "fp8")) throw Skip{"fp8 on a device without it"};
   s.precision.compute = s.precision.params = holds(precision, "bf16") ? DType::bf16 : DType::fp16;

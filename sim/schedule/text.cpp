@@ -49,9 +49,7 @@ static std::string compact(const Schedule& schedule, const TransferSteps& transf
 }
 
 std::string to_compact_csv(const Schedule& schedule) { return compact(schedule, {}); }
-std::string to_lowered_csv(const Schedule& schedule) {
-  return compact(schedule, transfers_of(schedule));
-}
+std::string to_lowered_csv(const Schedule& schedule) { return compact(schedule, transfers_of(schedule)); }
 
 namespace {
 

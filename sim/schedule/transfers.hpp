@@ -14,9 +14,9 @@ Action receiver_of(const Action& action);
 // The stage at the other end.
 StageId other_stage(const TransferStep& step, const PipelineShape& shape);
 
-// schedule.transfers where they are given. Else as PyTorch adds them: in rounds in which each stage runs its next
-// action if it can, a send is issued behind the action that makes what it sends, and its receive where the
-// receiver then stands. Such an order always makes progress.
+// schedule.transfers where they are given. Else as PyTorch adds them: in rounds in which each stage runs its
+// next action if it can, a send is issued behind the action that makes what it sends, and its receive where
+// the receiver then stands. Such an order always makes progress.
 TransferSteps transfers_of(const Schedule& schedule);
 
 // Throws InputErrors (E-SCHEDULE-DEADLOCK, with the cycle, action by action) where a transfer starts only
