@@ -91,6 +91,7 @@ inline constexpr Code kCodes[] = {
     {"E-BACKEND", "no such backend in this build, or the device or mpirun is missing"},
     {"E-POINTS", "a line of a file of points cannot be read, or repeats a point"},
     {"E-SAMPLE", "a line of a file of samples cannot be read, or repeats a point"},
+    {"E-FIT-EMPTY", "no sample takes part in a fit"},
     {"E-IMPORT-FORMAT", "neither nccl-tests text or JSON nor a CSV table of known columns"},
     {"E-IMPORT-HEADER", "a table without its header, or with other columns"},
     {"E-IMPORT-ROW", "a row that is cut, too long, or holds what cannot be"},

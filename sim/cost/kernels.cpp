@@ -1,7 +1,9 @@
 #include "sim/cost/kernels.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <stdexcept>
 
@@ -13,8 +15,14 @@ namespace {
 constexpr double kGuessedAttentionShare = 0.6;  // of the roofline, for a device without an attention table
 constexpr double kGuessedGemmShare = 0.7;       // the same without any GEMM table
 
-constexpr double kWeightOfK = 0.49;       // in squared distance
-constexpr double kReferenceFloor = 3e-6;  // s
+// Weights in squared distance, and how far slopes are drawn to 0: chosen for the least error on tenths that
+// were kept out of eight tables of four GPUs.
+constexpr double kWeightOfN = 1.35, kWeightOfK = 0.12, kWeightOfPadding = 8, kWeightOfIdling = 8;
+constexpr double kRidge = 0.3;
+constexpr double kMargin = 0.15;          // of a plane beyond its points, in the logarithm
+constexpr double kReferenceFloor = 6e-6;  // s
+constexpr double kAttentionFloor = 5e-6;  // s
+constexpr double kMemoryFloor = 3e-6;     // s
 
 // Tiles of kGemmTileRows x columns, and what a FLOP costs in them beside the widest, which reuses operands
 // most.
@@ -22,7 +30,7 @@ struct Tile {
   double columns, cost, widest;  // taken for n up to `widest`
 };
 constexpr double kAnyWidth = std::numeric_limits<double>::infinity();
-constexpr Tile kTiles[] = {{256, 1, kAnyWidth}, {128, 1.15, kAnyWidth}, {64, 1.4, 64}};
+constexpr Tile kTiles[] = {{256, 1, kAnyWidth}, {128, 1.2, kAnyWidth}, {64, 1.4, 64}};
 
 double round_up(double x, double unit) { return std::ceil(x / unit) * unit; }
 
@@ -55,35 +63,97 @@ const GemmRow* measured(const GemmTable& table, double m, double n, double k) {
   return at != table.rows.end() && at->m == m && at->n == n && at->k == k ? &*at : nullptr;
 }
 
-// log(time / reference) at a shape from its nearest measured ones. Rows ascend by m, so the walk goes
-// outwards from m and ends when m alone is farther than the sixth neighbour.
-double surface(const DeviceProfile& profile, const GemmTable& table, const GemmShape& at, bool& outside) {
-  const double m = std::log2(at.m), n = std::log2(at.n), k = std::log2(at.k);
-  const double padding = std::log2(round_up(at.m, kGemmTileRows)) - m;
-  const auto& rows = table.rows;
-  const auto distance = [&](const GemmRow& row) {
-    const double dm = row.log2_m - m, dn = row.log2_n - n, dk = row.log2_k - k,
-                 dp = row.log2_padding - padding;
-    return dm * dm + dn * dn + kWeightOfK * dk * dk + dp * dp;
-  };
-  Nearest<const GemmRow*> found;
-  auto right =
-      std::lower_bound(rows.begin(), rows.end(), m, [](const GemmRow& r, double v) { return r.log2_m < v; });
-  auto left = right;
-  const auto reachable = [&](const GemmRow& row) {
-    return (row.log2_m - m) * (row.log2_m - m) < found.worst();
-  };
+// log2 of begun over whole waves of the widest tiles.
+float log2_idling(float tiles, float sms) {
+  const float waves = tiles / sms;
+  return std::log2(std::ceil(waves) / waves);
+}
+
+// Offers the rows around `at` in a run that ascends by `key`, outwards, as long as they can be near enough.
+template <class It, class Key, class Near, class Offer>
+void outwards(It first, It last, float at, Key key, Near near, Offer offer) {
+  const It middle = std::lower_bound(first, last, at, [&](const auto& row, float v) { return key(row) < v; });
+  It right = middle, left = middle;
   for (bool more = true; more;) {
     more = false;
-    if (right != rows.end() && reachable(*right))
-      found.offer(distance(*right), &*right), ++right, more = true;
-    if (left != rows.begin() && reachable(*(left - 1)))
-      --left, found.offer(distance(*left), &*left), more = true;
+    if (right != last && near(key(*right) - at)) right = offer(right), more = true;
+    if (left != first && near(key(*std::prev(left)) - at)) left = offer(std::prev(left)), more = true;
   }
-  outside = found.nearest() > 1.0 + 1e-9;  // one octave
-  return found.interpolate([&](const GemmRow* row) {
+}
+
+class GemmSearch {
+ public:
+  GemmSearch(const GemmTable& table, const GemmShape& at, double sms)
+      : rows_(table.rows),
+        asked_(at.m, at.n, at.k, 0),
+        sms_(static_cast<float>(sms)),
+        idling_(log2_idling(asked_.tiles, sms_)) {}
+
+  // Rows ascend by m, those of an m by n: a walk outwards in m, in each of its runs outwards in n.
+  const Nearest<const GemmRow*, 7>& nearest() {
+    const auto m = [](const GemmRow& r) { return r.log2_m; };
+    const auto middle = std::lower_bound(rows_.begin(), rows_.end(), asked_.log2_m,
+                                         [&](const GemmRow& r, float v) { return m(r) < v; });
+    auto right = middle, left = middle;
+    const auto near = [&](const GemmRow& r) { return square(m(r) - asked_.log2_m) < found_.worst(); };
+    for (bool more = true; more;) {
+      more = false;
+      if (right != rows_.end() && near(*right)) {
+        const auto end = std::upper_bound(right, rows_.end(), *right, ascending);
+        run(right, end), right = end, more = true;
+      }
+      if (left != rows_.begin() && near(*std::prev(left))) {
+        const auto begin = std::lower_bound(rows_.begin(), left, *std::prev(left), ascending);
+        run(begin, left), left = begin, more = true;
+      }
+    }
+    return found_;
+  }
+  std::array<double, 3> offset(const GemmRow& r) const {
+    return {r.log2_m - asked_.log2_m, r.log2_n - asked_.log2_n, r.log2_k - asked_.log2_k};
+  }
+
+ private:
+  using Rows = std::vector<GemmRow>;
+  static double square(double x) { return x * x; }
+  static bool ascending(const GemmRow& a, const GemmRow& b) { return a.m < b.m; }
+
+  void run(Rows::const_iterator first, Rows::const_iterator last) {
+    const double of_m = square(first->log2_m - asked_.log2_m) +
+                        kWeightOfPadding * square(first->log2_padding - asked_.log2_padding);
+    outwards(
+        first, last, asked_.log2_n, [](const GemmRow& r) { return r.log2_n; },
+        [&](double dn) { return of_m + kWeightOfN * dn * dn < found_.worst(); },
+        [&](auto at) {
+          const double near = of_m + kWeightOfN * square(at->log2_n - asked_.log2_n) +
+                              kWeightOfK * square(at->log2_k - asked_.log2_k);
+          if (near < found_.worst())
+            found_.offer(near + kWeightOfIdling * square(log2_idling(at->tiles, sms_) - idling_), &*at);
+          return at->log2_n >= asked_.log2_n ? std::next(at) : at;
+        });
+  }
+
+  const Rows& rows_;
+  const GemmRow asked_;
+  const float sms_, idling_;
+  Nearest<const GemmRow*, 7> found_;
+};
+
+// log(time / reference) at a shape: a plane through its nearest measured ones; their mean where none is
+// within an octave in each dimension. Padding and idling tell shapes apart, not how far they are.
+double surface(const DeviceProfile& profile, const GemmTable& table, const GemmShape& at, bool& outside) {
+  GemmSearch search(table, at, profile.sms.value);
+  const auto& found = search.nearest();
+  const auto value = [&](const GemmRow* row) {
     return std::log(row->seconds / gemm_reference(profile, table.dtype, {row->m, row->n, row->k}).value);
+  };
+  outside = !found.any([&](const GemmRow* row) {
+    const auto offset = search.offset(*row);
+    return std::all_of(offset.begin(), offset.end(), [](double d) { return std::abs(d) <= 1 + 1e-6; });
   });
+  if (outside) return found.interpolate(value);
+  const auto point = [&](const GemmRow* row) { return std::pair(value(row), search.offset(*row)); };
+  return found.template plane<3>(point, kRidge, kMargin);
 }
 
 KernelTime scaled(const Stack& stack, KernelTime t, double factor) {
@@ -98,16 +168,24 @@ double attention_roofline(const DeviceProfile& profile, DType dtype, const Atten
 }
 
 // Distance of a measured attention from the asked one. Sequence and independent blocks of work move the time
-// most; sharing of keys and the head size move only the ratio to the roofline, and little.
+// most; how blocks divide into batch and heads and share keys, and the head size, move only the ratio to the
+// roofline, and little.
 double attention_distance(const AttentionRow& row, const AttentionRow& asked) {
   const double ds = row.log2_sequence - asked.log2_sequence, db = row.log2_blocks - asked.log2_blocks,
-               dk = row.log2_share - asked.log2_share, dd = row.log2_head_dim - asked.log2_head_dim;
-  return ds * ds + db * db + 0.04 * dk * dk + dd * dd + (row.causal == asked.causal ? 0 : 0.25);
+               dk = row.log2_share - asked.log2_share, dd = row.log2_head_dim - asked.log2_head_dim,
+               dt = std::log2(row.batch / asked.batch);
+  return ds * ds + db * db + 0.04 * dk * dk + dd * dd + 0.02 * dt * dt +
+         (row.causal == asked.causal ? 0 : 0.25);
 }
 
 bool has_attention(const DeviceProfile& profile, DType dtype, bool backward) {
   return table_for(profile.attention, dtype,
                    [&](const AttentionTable& t) { return t.backward == backward; }) != nullptr;
+}
+
+bool is_shape(const AttentionRow& row, const AttentionShape& a) {
+  return row.sequence == a.sequence && row.batch == a.batch && row.heads == a.heads &&
+         row.kv_heads == a.kv_heads && row.head_dim == a.head_dim && row.causal == a.causal;
 }
 
 KernelTime attention_by_table(const DeviceProfile& profile, DType dtype, const AttentionShape& a,
@@ -116,18 +194,23 @@ KernelTime attention_by_table(const DeviceProfile& profile, DType dtype, const A
   Nearest<const AttentionRow*> found;
   for (const auto& table : profile.attention) {
     if (table.backward != backward || is_16_bit(table.dtype) != is_16_bit(dtype)) continue;
-    for (const auto& row : table.rows) {
-      if (row.sequence == a.sequence && row.batch == a.batch && row.heads == a.heads &&
-          row.kv_heads == a.kv_heads && row.head_dim == a.head_dim && row.causal == a.causal)
-        return {Seconds(row.seconds), table.basis, false};
-      found.offer(attention_distance(row, asked), &row);
-    }
+    const AttentionRow* same = nullptr;
+    outwards(
+        table.rows.begin(), table.rows.end(), asked.log2_sequence,
+        [](const AttentionRow& r) { return r.log2_sequence; },
+        [&](double ds) { return ds * ds < found.worst(); },
+        [&](auto at) {
+          if (is_shape(*at, a)) same = &*at;
+          found.offer(attention_distance(*at, asked), &*at);
+          return at->log2_sequence >= asked.log2_sequence ? std::next(at) : at;
+        });
+    if (same) return {Seconds(same->seconds), table.basis, false};
   }
   const double ratio = std::exp(found.interpolate([&](const AttentionRow* r) {
     const AttentionShape at{r->batch, r->sequence, r->heads, r->kv_heads, r->head_dim, r->causal};
-    return std::log(r->seconds / attention_roofline(profile, dtype, at));
+    return std::log(r->seconds / (kAttentionFloor + attention_roofline(profile, dtype, at)));
   }));
-  return {Seconds(attention_roofline(profile, dtype, a) * ratio), Basis::fitted,
+  return {Seconds((kAttentionFloor + attention_roofline(profile, dtype, a)) * ratio), Basis::fitted,
           found.nearest() > 1.0 + 1e-9};
 }
 
@@ -155,7 +238,7 @@ KernelTime batched_by_table(const DeviceProfile& profile, const BatchedGemmTable
 }
 
 double memory_reference(const DeviceProfile& profile, const MemoryShape& shape) {
-  return kReferenceFloor + 4 * shape.elements() / profile.hbm_bytes_per_s.value;
+  return kMemoryFloor + 4 * shape.elements() / profile.hbm_bytes_per_s.value;
 }
 
 KernelTime memory_by_table(const DeviceProfile& profile, const MemoryTable& table, const MemoryShape& at) {

@@ -1,0 +1,134 @@
+// rehearse-calibrate import: samples out of logs and tables of others.
+#include "calibration/import/import.hpp"
+
+#include <fmt/format.h>
+
+#include <boost/program_options.hpp>
+#include <iostream>
+
+#include "calibration/cli/commands.hpp"
+#include "calibration/fit/document.hpp"
+#include "calibration/work/names.hpp"
+#include "sim/base/error.hpp"
+#include "sim/base/text.hpp"
+#include "sim/io/file.hpp"
+
+namespace rehearse::calibration {
+namespace {
+
+namespace po = boost::program_options;
+
+[[noreturn]] void refuse(const std::string& message, const std::string& hint = {}) {
+  throw InputErrors(InputError{{}, "", "E-CLI", message, hint});
+}
+
+struct Words {
+  std::string output, op, dtype, least, limits;
+  std::vector<std::string> where, kernels;
+};
+
+std::pair<std::string, std::string> pair_of(const std::string& text, const char* option) {
+  const size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0 || equals + 1 == text.size())
+    refuse(std::string(option) + " is NAME=VALUE, not " + quote(text));
+  return {text.substr(0, equals), text.substr(equals + 1)};
+}
+
+template <class T, size_t N>
+T named(const std::string& word, const Named<T> (&table)[N], const char* option) {
+  if (const auto* row = find_named(table, word)) return row->value;
+  refuse(std::string(option) + " cannot be " + quote(word), suggest(word, names_in(table)));
+}
+
+// Peaks and link rate of a file of constants.
+Limits limits_of(const std::string& path) {
+  const Constants constants(read_file(path), path);
+  Limits limits;
+  for (const auto& row : kDTypeNames) {
+    const auto peak =
+        parse_quantity(constants.value_of("device.peak." + std::string(row.name)), Dimension::flop_per_s);
+    if (peak.value) limits.peak_flops.emplace_back(row.value, *peak.value);
+  }
+  limits.link_bytes_per_s =
+      parse_quantity(constants.value_of("device.nvlink"), Dimension::bytes_per_s).value.value_or(0);
+  return limits;
+}
+
+void settle(const Words& words, ImportOptions& options) {
+  if (words.output.empty()) refuse("-o is missing", "-o samples.jsonl, or - for standard output");
+  if (!words.op.empty()) options.op = named(words.op, kOpNames, "--op");
+  if (!words.dtype.empty()) options.dtype = named(words.dtype, kDTypeNames, "--dtype");
+  if (!words.least.empty()) {
+    const auto bytes = parse_quantity(words.least, Dimension::bytes);
+    if (!bytes.value) refuse("--min-bytes " + bytes.problem, bytes.hint);
+    options.least_bytes = *bytes.value;
+  }
+  if (options.ranks < 0 || options.nodes < 0) refuse("--ranks and --nodes are positive");
+  for (const auto& text : words.where) options.where.push_back(pair_of(text, "--where"));
+  for (const auto& text : words.kernels) {
+    options.kernels.push_back(pair_of(text, "--kernel"));
+    named(options.kernels.back().second, kMemoryKernels, "--kernel");
+  }
+  if (!words.limits.empty()) options.limits = limits_of(words.limits);
+}
+
+po::options_description options_of(Words& words, ImportOptions& o) {
+  po::options_description all;
+  all.add_options()  //
+      ("output,o", po::value(&words.output)->value_name("FILE|-"),
+       "samples as JSON lines; the file is written anew")                                           //
+      ("gpu", po::value(&o.gpu)->value_name("NAME"), "the device, where the log does not name it")  //
+      ("source", po::value(&o.source)->value_name("TEXT"),
+       "where the figures come from; else the file's name")                                //
+      ("licence", po::value(&o.licence)->value_name("TEXT"), "of the source")              //
+      ("caveats", po::value(&o.caveats)->value_name("TEXT"), "what a reader must know")    //
+      ("library", po::value(&o.library)->value_name("TEXT"), "\"NCCL 2.29.2\"")            //
+      ("driver", po::value(&o.driver)->value_name("TEXT"), "driver")                       //
+      ("toolkit", po::value(&o.toolkit)->value_name("TEXT"), "CUDA version")               //
+      ("topology", po::value(&o.topology)->value_name("TEXT"), "how the GPUs are joined")  //
+      ("op", po::value(&words.op)->value_name("OP"),
+       "the collective, where neither log nor file name says")                                            //
+      ("dtype", po::value(&words.dtype)->value_name("TYPE"), "of all rows, whatever a column says")       //
+      ("ranks", po::value(&o.ranks)->value_name("N"), "of a log that does not list them")                 //
+      ("nodes", po::value(&o.nodes)->value_name("N"), "over which the ranks lie evenly")                  //
+      ("min-bytes", po::value(&words.least)->value_name("SIZE"), "leave out smaller collectives: 64MiB")  //
+      ("thin", po::bool_switch(&o.thin), "of collectives only the size nearest to each power of two")     //
+      ("where", po::value(&words.where)->value_name("COLUMN=VALUE"),
+       "take these rows of a table (repeatable)")  //
+      ("kernel", po::value(&words.kernels)->value_name("WORD=KERNEL"),
+       "what a table's word for a kernel means (repeatable)")  //
+      ("limits", po::value(&words.limits)->value_name("CONSTANTS"),
+       "reject rows beyond the peaks of this file of constants");
+  return all;
+}
+
+}  // namespace
+
+int command_import(const Invocation& invocation, std::ostream& out) {
+  Words words;
+  ImportOptions options;
+  const auto files =
+      parse_words(invocation.words,
+                  {"rehearse-calibrate", "import", "FILE...",
+                   "Makes samples of what nccl-tests printed (text or -J) and of CSV tables.", 1, 4096},
+                  options_of(words, options), out);
+  if (!files) return kDone;
+  settle(words, options);
+  std::string text;
+  std::vector<std::string> lines;
+  for (const auto& file : *files) {
+    const Imported in = import_text(read_file(file), file, options);
+    text += to_json_line(in.environment) + "\n";
+    size_t rejected = 0;
+    for (const auto& s : in.samples) {
+      text += to_json_line(s) + "\n";
+      rejected += s.status == Status::rejected;
+    }
+    std::cerr << fmt::format("{}: {} samples, {} rejected\n", shown_path(file), in.samples.size(), rejected);
+    for (const auto& note : in.notes) std::cerr << fmt::format("{}: {}\n", shown_path(file), note);
+  }
+  write_output(words.output, text, out);
+  return kDone;
+}
+
+}  // namespace rehearse::calibration

@@ -1,0 +1,18 @@
+// What samples say of a profile's constants.
+#pragma once
+#include <vector>
+
+#include "calibration/fit/document.hpp"
+#include "calibration/fit/tables.hpp"
+
+namespace rehearse::calibration {
+
+// Of the device: from the limits that its environments state, else its best samples. Always a peak for the
+// types that have samples, and for a 16-bit one.
+std::vector<NamedConstant> device_constants(const std::vector<Taken>& taken);
+
+// What a device with this memory and link bandwidth (bytes/s) shows besides: launches, stream kernels,
+// overlap, ratios of weight gradients and of attention backward, latency and rate of collectives.
+std::vector<NamedConstant> software_constants(const std::vector<Taken>& taken, double hbm, double nvlink);
+
+}  // namespace rehearse::calibration

@@ -1,0 +1,170 @@
+#include "calibration/fit/fit.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+
+#include "calibration/fit/constants.hpp"
+#include "calibration/work/names.hpp"
+#include "sim/base/error.hpp"
+#include "sim/base/text.hpp"
+#include "sim/io/profile.hpp"
+
+namespace rehearse::calibration {
+namespace {
+
+double number_of(const Constants& constants, const std::string& path, Dimension dimension) {
+  return parse_quantity(constants.value_of(path), dimension).value.value_or(0);
+}
+
+void add_from_samples(Constants& constants, const std::vector<NamedConstant>& found, Fit& fit) {
+  for (const auto& c : found) {
+    const bool again = std::any_of(fit.from_samples.begin(), fit.from_samples.end(),
+                                   [&](const auto& f) { return f.path == c.path; });
+    if (again) continue;
+    if (constants.add(c))
+      fit.from_samples.push_back(c);
+    else if (c.basis != Basis::guess && constants.value_of(c.path) != c.value)
+      fit.overruled.push_back(
+          fmt::format("{}: {} stated, {} by the samples", c.path, constants.value_of(c.path), c.value));
+  }
+}
+
+Constants constants_of(const Gathered& gathered, const FitOptions& options, Fit& fit) {
+  Constants constants(options.constants, options.constants_file);
+  add_from_samples(constants, device_constants(gathered.taken), fit);
+  add_from_samples(
+      constants,
+      software_constants(gathered.taken, number_of(constants, "device.hbm", Dimension::bytes_per_s),
+                         number_of(constants, "device.nvlink", Dimension::bytes_per_s)),
+      fit);
+  for (const auto& c : default_constants())
+    if (constants.add(c) && c.basis == Basis::guess) fit.guessed.push_back(c);
+  const bool has_peak =
+      !constants.value_of("device.peak.bf16").empty() || !constants.value_of("device.peak.fp16").empty();
+  for (const NamedConstant& c :
+       {NamedConstant{"device.peak.bf16", "1 TFLOP/s", Basis::guess, "not told by the samples"},
+        NamedConstant{"device.odd_head", "0.1 TFLOP/s", Basis::guess, "not told by the samples"}})
+    if ((c.path != "device.peak.bf16" || !has_peak) && constants.add(c)) fit.guessed.push_back(c);
+  return constants;
+}
+
+std::string percent(const Accuracy& a) {
+  return fmt::format("median {:.2g} %, p90 {:.2g} %, p99 {:.2g} %", 100 * a.median, 100 * a.p90, 100 * a.p99);
+}
+
+// The entry of a table in the profile.
+std::string entry_of(const FitTable& table, const TableFit* fit, const std::string& folder) {
+  std::string out = fmt::format("  - table: {}/{}\n", folder, table.file);
+  if (const auto* c = std::get_if<GemmCall>(&table.like)) {
+    out += fmt::format("    dtype: {}\n", name_of(kDTypeNames, c->dtype));
+    if (table.of_role && table.kind == TableKind::gemm)
+      out += fmt::format("    role: {}\n", name_of(kRoleNames, c->role));
+  }
+  if (const auto* c = std::get_if<AttentionCall>(&table.like))
+    out += fmt::format("    dtype: {}\n    direction: {}\n", name_of(kDTypeNames, c->dtype),
+                       c->backward ? "backward" : "forward");
+  if (const auto* c = std::get_if<MemoryCall>(&table.like))
+    out += fmt::format("    kernel: {}\n    dtype: {}\n", name_of(c->kernel), name_of(kDTypeNames, c->dtype));
+  if (const auto* c = std::get_if<CollectiveCall>(&table.like))
+    out += fmt::format("    op: {}\n    gpus: {}\n", name_of(kOpNames, c->op), c->group.size);
+  std::string caveats = table.caveats;
+  const auto add = [&](const std::string& what) { caveats += (caveats.empty() ? "" : "; ") + what; };
+  if (fit && fit->thinned) add(fmt::format("{} more rows left out that these predict", fit->thinned));
+  if (fit && fit->held_out.n > 0)
+    add(fmt::format("error of {} rows each kept out once: {}", fit->held_out.n, percent(fit->held_out)));
+  out += fmt::format("    basis: {}\n    source: {}\n    licence: {}\n",
+                     table.basis == Basis::guess ? "guess" : "measured", yaml_quoted(table.source),
+                     yaml_quoted(table.licence));
+  return caveats.empty() ? out : out + fmt::format("    caveats: {}\n", yaml_quoted(caveats));
+}
+
+std::string yaml_of(const Constants& constants, const std::vector<FitTable>& tables,
+                    const std::vector<TableFit>& fits, const std::string& name) {
+  std::string out =
+      "# Made by rehearse-calibrate fit. Every number: what it rests on (measured, fitted, datasheet, guess) "
+      "and where it\n"
+      "# comes from. Of several collectives of one operation and group the first leads, the next serves "
+      "larger sizes.\n"
+      "name: " +
+      name + "\n\n" + constants.yaml();
+  static constexpr std::pair<const char*, TableKind> kKinds[] = {{"gemm", TableKind::gemm},
+                                                                 {"batched_gemm", TableKind::batched_gemm},
+                                                                 {"memory", TableKind::memory},
+                                                                 {"attention", TableKind::attention},
+                                                                 {"collectives", TableKind::collective}};
+  for (const auto& [key, kind] : kKinds) {
+    bool first = true;
+    for (size_t i = 0; i < tables.size(); ++i) {
+      if (tables[i].kind != kind) continue;
+      if (first) out += fmt::format("\n{}:\n", key);
+      first = false;
+      out += entry_of(tables[i], fits.empty() ? nullptr : &fits[i], name);
+    }
+  }
+  return out;
+}
+
+// The profile as the simulator reads it, through a folder of its own.
+std::shared_ptr<const DeviceProfile> read_back(const std::string& yaml, const std::vector<FitTable>& tables,
+                                               const std::string& name) {
+  namespace fs = std::filesystem;
+  const fs::path folder = fs::temp_directory_path() / fmt::format("rehearse-fit-{}", getpid());
+  fs::create_directories(folder / name);
+  struct Removed {
+    fs::path folder;
+    ~Removed() {
+      std::error_code ignored;
+      fs::remove_all(folder, ignored);
+    }
+  } removed{folder};
+  std::ofstream(folder / (name + ".yaml"), std::ios::binary) << yaml;
+  for (const auto& table : tables)
+    std::ofstream(folder / name / table.file, std::ios::binary) << csv_of(table);
+  return load_profile((folder / (name + ".yaml")).string());
+}
+
+void find_outliers(Fit& fit) {
+  for (const auto& table : fit.fits)
+    for (const auto& point : table.points) {
+      const double off = std::abs(std::log(point.fitted / point.measured));
+      if (off > std::log(1.3) && off > 4 * table.held_out.p90) fit.outliers.push_back({table.file, point});
+    }
+  std::stable_sort(fit.outliers.begin(), fit.outliers.end(), [](const Outlier& a, const Outlier& b) {
+    return std::abs(std::log(a.point.fitted / a.point.measured)) >
+           std::abs(std::log(b.point.fitted / b.point.measured));
+  });
+}
+
+}  // namespace
+
+Fit fit_profile(const std::vector<FitInput>& inputs, const FitOptions& options) {
+  Fit fit;
+  const Gathered gathered = gather(inputs);
+  fit.left_out = gathered.left_out;
+  fit.samples = gathered.taken.size();
+  if (gathered.taken.empty())
+    throw InputErrors(InputError{{},
+                                 "",
+                                 "E-FIT-EMPTY",
+                                 "no sample takes part in the fit",
+                                 "see why: rehearse-calibrate fit --json -"});
+  auto tables = tables_of(gathered.taken);
+  const Constants constants = constants_of(gathered, options, fit);
+  const auto profile = read_back(yaml_of(constants, tables, {}, options.name), tables, options.name);
+  std::vector<size_t> thinned(tables.size(), 0);
+  for (size_t i = 0; i < tables.size() && options.thin > 0; ++i)
+    thinned[i] = thin(*profile, tables[i], options.thin);
+  fit.fits = hold_out(*profile, tables);
+  for (size_t i = 0; i < tables.size(); ++i) fit.fits[i].thinned = thinned[i];
+  find_outliers(fit);
+  fit.yaml = yaml_of(constants, tables, fit.fits, options.name);
+  for (const auto& table : tables) fit.tables[table.file] = csv_of(table);
+  return fit;
+}
+
+}  // namespace rehearse::calibration
