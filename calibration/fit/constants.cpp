@@ -13,7 +13,9 @@ namespace rehearse::calibration {
 namespace {
 
 std::string rate(double v) { return fmt::format("{:.5g} GB/s", v * 1e-9); }
-std::string flops(double v) { return fmt::format("{:.5g} GFLOP/s", v * 1e-9); }
+std::string flops(double v) {
+  return v >= 1e12 ? fmt::format("{:.5g} TFLOP/s", v * 1e-12) : fmt::format("{:.5g} GFLOP/s", v * 1e-9);
+}
 std::string micros(double v) { return fmt::format("{:.4g} us", v * 1e6); }
 
 double median_of(std::vector<double> v) {
@@ -31,9 +33,11 @@ void each(const std::vector<Taken>& taken, F use) {
 
 double best_rate(const std::vector<Taken>& taken, DType dtype) {
   double best = 0;
-  each<GemmCall>(taken, [&](const GemmCall& c, const Sample& s, const Environment&) {
+  const auto take = [&](const auto& c, const Sample& s, const Environment&) {
     if (c.dtype == dtype) best = std::max(best, flops_of(c) / seconds_of(s));
-  });
+  };
+  each<GemmCall>(taken, take);
+  each<AttentionCall>(taken, take);
   return best;
 }
 
@@ -68,14 +72,9 @@ void add_peaks(const std::vector<Taken>& taken, std::vector<NamedConstant>& out)
                                                "stated by the harness for " + t.environment->device});
     if (const double best = best_rate(taken, row.value); best > 0)
       peaks.emplace(row.value, NamedConstant{path, flops(1.05 * best), Basis::fitted,
-                                             "1.05 of the fastest GEMM of the samples"});
+                                             "1.05 of the fastest kernel of the samples"});
   }
   if (peaks.empty()) return;
-  if (!peaks.count(DType::bf16) && !peaks.count(DType::fp16)) {
-    NamedConstant half = peaks.begin()->second;
-    half.path = "device.peak.bf16", half.basis = Basis::guess, half.source = "as the type that was measured";
-    peaks.emplace(DType::bf16, half);
-  }
   for (const auto& [dtype, peak] : peaks) out.push_back(peak);
   const auto scalar = peaks.find(DType::fp32);
   out.push_back({"device.odd_head", (scalar == peaks.end() ? peaks.begin() : scalar)->second.value,

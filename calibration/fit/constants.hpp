@@ -8,7 +8,7 @@
 namespace rehearse::calibration {
 
 // Of the device: from the limits that its environments state, else its best samples. Always a peak for the
-// types that have samples, and for a 16-bit one.
+// types of GEMMs and attention.
 std::vector<NamedConstant> device_constants(const std::vector<Taken>& taken);
 
 // What a device with this memory and link bandwidth (bytes/s) shows besides: launches, stream kernels,

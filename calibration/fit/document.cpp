@@ -30,11 +30,11 @@ void write(const DocNode& node, int indent, std::string& out) {
       out.append(" ").append(shown(value)).append("\n");
     } else if (value.find("value")) {
       out += " {";
-      for (const auto& part : value.entries)
-        out.append(&part == value.entries.data() ? "" : ", ")
-            .append(part.key)
-            .append(": ")
-            .append(shown(part.value));
+      for (const auto& part : value.entries) {
+        // Text within braces may hold commas.
+        out += (&part == value.entries.data() ? "" : ", ") + part.key + ": ";
+        out += part.key == "source" ? yaml_quoted(part.value.text) : shown(part.value);
+      }
       out += "}\n";
     } else {
       out += "\n";

@@ -21,6 +21,21 @@ double number_of(const Constants& constants, const std::string& path, Dimension 
   return parse_quantity(constants.value_of(path), dimension).value.value_or(0);
 }
 
+// A constant's number in SI units, whatever its dimension.
+double si_of(const std::string& text) {
+  for (const Dimension d :
+       {Dimension::bytes, Dimension::seconds, Dimension::bytes_per_s, Dimension::flop_per_s})
+    if (const auto parsed = parse_quantity(text, d); parsed.value) return *parsed.value;
+  return parse_number(text).value.value_or(0);
+}
+
+// The best that was reached bounds a rate from below: it contradicts no higher one.
+bool contradict(const std::string& path, const std::string& stated, const std::string& by_samples) {
+  const double x = si_of(stated), y = si_of(by_samples);
+  const bool bound = path == "device.hbm" || path == "device.nvlink" || path.starts_with("device.peak.");
+  return !(bound && y < x) && std::abs(x - y) > 0.05 * std::max(std::abs(x), std::abs(y));
+}
+
 void add_from_samples(Constants& constants, const std::vector<NamedConstant>& found, Fit& fit) {
   for (const auto& c : found) {
     const bool again = std::any_of(fit.from_samples.begin(), fit.from_samples.end(),
@@ -28,7 +43,7 @@ void add_from_samples(Constants& constants, const std::vector<NamedConstant>& fo
     if (again) continue;
     if (constants.add(c))
       fit.from_samples.push_back(c);
-    else if (c.basis != Basis::guess && constants.value_of(c.path) != c.value)
+    else if (c.basis != Basis::guess && contradict(c.path, constants.value_of(c.path), c.value))
       fit.overruled.push_back(
           fmt::format("{}: {} stated, {} by the samples", c.path, constants.value_of(c.path), c.value));
   }
@@ -44,12 +59,15 @@ Constants constants_of(const Gathered& gathered, const FitOptions& options, Fit&
       fit);
   for (const auto& c : default_constants())
     if (constants.add(c) && c.basis == Basis::guess) fit.guessed.push_back(c);
-  const bool has_peak =
-      !constants.value_of("device.peak.bf16").empty() || !constants.value_of("device.peak.fp16").empty();
-  for (const NamedConstant& c :
-       {NamedConstant{"device.peak.bf16", "1 TFLOP/s", Basis::guess, "not told by the samples"},
-        NamedConstant{"device.odd_head", "0.1 TFLOP/s", Basis::guess, "not told by the samples"}})
-    if ((c.path != "device.peak.bf16" || !has_peak) && constants.add(c)) fit.guessed.push_back(c);
+  bool has_peak = false;
+  for (const auto& row : kDTypeNames)
+    has_peak |= !constants.value_of("device.peak." + std::string(row.name)).empty();
+  if (!has_peak) {
+    fit.guessed.push_back({"device.peak.bf16", "1 TFLOP/s", Basis::guess, "not told by the samples"});
+    constants.add(fit.guessed.back());
+  }
+  const NamedConstant odd{"device.odd_head", "0.1 TFLOP/s", Basis::guess, "not told by the samples"};
+  if (constants.add(odd)) fit.guessed.push_back(odd);
   return constants;
 }
 
@@ -76,7 +94,7 @@ std::string entry_of(const FitTable& table, const TableFit* fit, const std::stri
   const auto add = [&](const std::string& what) { caveats += (caveats.empty() ? "" : "; ") + what; };
   if (fit && fit->thinned) add(fmt::format("{} more rows left out that these predict", fit->thinned));
   if (fit && fit->held_out.n > 0)
-    add(fmt::format("error of {} rows each kept out once: {}", fit->held_out.n, percent(fit->held_out)));
+    add(fmt::format("error of {} rows, each kept out once: {}", fit->held_out.n, percent(fit->held_out)));
   out += fmt::format("    basis: {}\n    source: {}\n    licence: {}\n",
                      table.basis == Basis::guess ? "guess" : "measured", yaml_quoted(table.source),
                      yaml_quoted(table.licence));
@@ -156,11 +174,11 @@ Fit fit_profile(const std::vector<FitInput>& inputs, const FitOptions& options) 
   auto tables = tables_of(gathered.taken);
   const Constants constants = constants_of(gathered, options, fit);
   const auto profile = read_back(yaml_of(constants, tables, {}, options.name), tables, options.name);
-  std::vector<size_t> thinned(tables.size(), 0);
-  for (size_t i = 0; i < tables.size() && options.thin > 0; ++i)
-    thinned[i] = thin(*profile, tables[i], options.thin);
   fit.fits = hold_out(*profile, tables);
-  for (size_t i = 0; i < tables.size(); ++i) fit.fits[i].thinned = thinned[i];
+  for (size_t i = 0; i < tables.size() && options.thin > 0; ++i) {
+    fit.fits[i].thinned = thin(*profile, tables[i], options.thin);
+    fit.fits[i].rows = tables[i].rows.size();
+  }
   find_outliers(fit);
   fit.yaml = yaml_of(constants, tables, fit.fits, options.name);
   for (const auto& table : tables) fit.tables[table.file] = csv_of(table);

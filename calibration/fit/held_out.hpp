@@ -19,7 +19,7 @@ struct FitPoint {
 };
 struct TableFit {
   std::string label, file;
-  size_t rows = 0, thinned = 0;
+  size_t rows = 0, thinned = 0;  // in the profile; left out of it (after holding out)
   Accuracy held_out;
   std::vector<FitPoint> points;  // each held-out row once
 };

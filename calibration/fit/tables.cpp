@@ -205,7 +205,7 @@ std::string csv_of(const FitTable& table) {
   text += '\n';
   for (const auto& row : table.rows) {
     for (const double key : row.keys) fmt::format_to(std::back_inserter(text), "{},", key);
-    fmt::format_to(std::back_inserter(text), "{:.7g}\n", row.seconds * 1e6);
+    fmt::format_to(std::back_inserter(text), "{:.10g}\n", row.seconds * 1e6);
   }
   return text;
 }

@@ -19,7 +19,7 @@ struct CollectiveTime {
   bool outside = false;  // more than a factor 4 beyond the measured sizes, or no table
 };
 
-// A collective inside one node, a calibrated duration. Between measured sizes log-log interpolation, below
+// A collective inside one node, a calibrated duration. Between measured sizes alpha-beta through both, below
 // the first size its time, beyond the last alpha-beta through it with the slope of the table's end. Group
 // sizes without a table are interpolated linearly in ranks between tables at equal bytes sent per rank; above
 // the largest table each further hop costs a ring-ll NVLink hop. Operations without a table: least over the

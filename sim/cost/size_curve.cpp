@@ -13,8 +13,8 @@ CurveValue size_curve(const CollectiveTable& table, double bytes) {
     const auto i = static_cast<size_t>(at - x.begin());
     if (x[i] == bytes) return {y[i], table.basis, false};
     if (i == 0) return {y[0], Basis::fitted, bytes < x[0] / 4};
-    const double share = std::log(bytes / x[i - 1]) / std::log(x[i] / x[i - 1]);
-    return {y[i - 1] * std::pow(y[i] / y[i - 1], share), Basis::fitted, false};
+    const double share = (bytes - x[i - 1]) / (x[i] - x[i - 1]);
+    return {y[i - 1] + share * (y[i] - y[i - 1]), Basis::fitted, false};
   }
   const double last = x.back();
   double slope = y.back() / last;  // a table of one size knows no latency

@@ -43,24 +43,31 @@ struct FamilyStack {
   std::string_view family, stack;
   bool async_tp;
 };
-constexpr FamilyStack kStacks[] = {{"korthikanti22", "megatron-2022", true},
-                                   {"bloom", "bloom-deepspeed", false},
-                                   {"vtrain", "megatron-deepspeed", false},
-                                   {"zero-bubble", "zero-bubble", true},
-                                   {"megascale", "megatron-2022", true}};
+constexpr FamilyStack kStacks[] = {
+    {"korthikanti22", "megatron-2022", true}, {"bloom", "bloom-deepspeed", false},
+    {"vtrain", "megatron-deepspeed", false},  {"zero-bubble", "zero-bubble", true},
+    {"megascale", "megatron-2022", true},     {"nanotron", "nanotron", false}};
 const FamilyStack* find_family(const std::string& family) {
   for (const auto& row : kStacks)
     if (row.family == family) return &row;
   return nullptr;
 }
 
+// `domain`: GPUs that NVLink joins, where they are more than a row's node; of a rack of 72, 64 are used.
 struct Machine {
   std::string_view gpu, profile, topology;
+  int domain = 0;
 };
-constexpr Machine kMachines[] = {{"A100-SXM4-80GB", "a100-sxm4-80gb", "dgx-a100-80g"}};
+constexpr Machine kMachines[] = {{"A100-SXM4-80GB", "a100-sxm4-80gb", "dgx-a100-80g"},
+                                 {"H100-SXM5-80GB", "h100-sxm5-80gb", "dgx-h100"},
+                                 {"H200-SXM", "h200-sxm-141gb", "dgx-h200"},
+                                 {"B200", "b200-sxm-180gb", "hgx-b200"},
+                                 {"GB200", "gb200", "gb200-nvl72", 64},
+                                 {"V100-SXM3-32GB", "v100-sxm2-32gb", "dgx2-v100"}};
 
 // "8 x HDR200 IB", "4 x Omni-Path 100 Gb/s", "8 x 200G RoCE", "800 Gb/s per node", "1600 Gb/s RoCE per node".
 void read_network(const std::string& text, Cluster& cluster) {
+  if (holds(text, "per GPU")) return;
   const size_t cross = text.find(" x ");
   if (cross != std::string::npos) {
     size_t begin = cross;
@@ -107,8 +114,8 @@ ModelSpec read_row_model(const DocNode& row, const DocNode& layout) {
   model.tied_embeddings = mlp != "swiglu";
   model.dropout = mlp != "swiglu";
   const std::string attention = text_of(layout, "attention");
-  model.attention =
-      holds(attention, "flash") && !holds(attention, "no flash") ? Attention::fused : Attention::unfused;
+  const bool fused = holds(attention, "flash") || holds(attention, "cuDNN") || holds(attention, "TE");
+  model.attention = fused && !holds(attention, "no flash") ? Attention::fused : Attention::unfused;
   return model;
 }
 
@@ -179,9 +186,12 @@ void read_layout(const DocNode& row, const DocNode& node, Scenario& s) {
   s.post_validation = s.schedule.starts_with("zb-");
   if (s.post_validation) s.model.tied_embeddings = false;
   const std::string precision = text_of(node, "precision");
-  if (holds(precision, "fp8")) throw Skip{"fp8 on a device without it"};
-  s.precision.compute = s.precision.params = holds(precision, "bf16") ? DType::bf16 : DType::fp16;
+  const bool fp8 = holds(precision, "fp8");
+  if (fp8 && !s.profile->peak(DType::fp8)) throw Skip{"fp8 on a device without it"};
+  s.precision.params = fp8 || holds(precision, "bf16") ? DType::bf16 : DType::fp16;
+  s.precision.compute = fp8 ? DType::fp8 : s.precision.params;
   if (holds(precision, "fp16 gradient")) s.precision.grads = DType::fp16;
+  if (holds(precision, "bf16 grads")) s.precision.grads = DType::bf16;
   s.overlap = {.grad_reduce = false};
   if (const DocNode* overlap = node.find("overlap"); overlap && overlap->kind == NodeKind::map)
     s.overlap = {flag_of(*overlap, "grad_reduce"), flag_of(*overlap, "param_gather") && l.zero > 0,
@@ -208,7 +218,8 @@ class Reader {
     s.cluster = topology(std::string(machine->topology));
     read_network(text_of(row, "network"), s.cluster);
     read_layout(row, *layout, s);
-    const int per_node = int(number_of(row, "gpus_per_node", s.cluster.gpus_per_node)),
+    const int per_node = machine->domain ? machine->domain
+                                         : int(number_of(row, "gpus_per_node", s.cluster.gpus_per_node)),
               gpus = int(number_of(row, "gpus"));
     s.cluster.gpus_per_node = std::min(per_node, gpus);
     s.cluster.nics_per_node = std::min(s.cluster.nics_per_node, s.cluster.gpus_per_node);
