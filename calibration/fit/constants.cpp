@@ -183,6 +183,19 @@ void add_transfers(const std::vector<Taken>& taken, std::vector<NamedConstant>& 
                    "best bus bandwidth over nodes, of the NICs' rate"});
 }
 
+// On a host a kernel is a call of a function: no launch, no context, no wrapper.
+void add_host(const std::vector<Taken>& taken, std::vector<NamedConstant>& out) {
+  const bool host = std::all_of(taken.begin(), taken.end(),
+                                [](const Taken& t) { return t.environment->backend == "host"; });
+  if (!host) return;
+  const char* source = "a kernel of the host is a call of a function";
+  for (const auto& [path, value] : {std::pair{"stacks.kernel_floor", "0 us"},
+                                    {"stacks.host_per_kernel", "0.1 us"},
+                                    {"stacks.grad_accumulate_bytes", "12"},
+                                    {"device.framework", "0.1 GiB"}})
+    out.push_back({path, value, Basis::guess, source});
+}
+
 }  // namespace
 
 std::vector<NamedConstant> device_constants(const std::vector<Taken>& taken) {
@@ -227,6 +240,7 @@ std::vector<NamedConstant> software_constants(const std::vector<Taken>& taken, d
   add_overlap(taken, out);
   add_latency(taken, out);
   add_transfers(taken, out);
+  add_host(taken, out);
   return out;
 }
 

@@ -150,7 +150,8 @@ void find_outliers(Fit& fit) {
   for (const auto& table : fit.fits)
     for (const auto& point : table.points) {
       const double off = std::abs(std::log(point.fitted / point.measured));
-      if (off > std::log(1.3) && off > 4 * table.held_out.p90) fit.outliers.push_back({table.file, point});
+      if (off > std::log(1.3) && off > 12 * table.held_out.median)
+        fit.outliers.push_back({table.file, point});
     }
   std::stable_sort(fit.outliers.begin(), fit.outliers.end(), [](const Outlier& a, const Outlier& b) {
     return std::abs(std::log(a.point.fitted / a.point.measured)) >

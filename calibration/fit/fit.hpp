@@ -17,7 +17,7 @@ struct FitOptions {
   double thin = 0;             // leave out rows that the others predict within this fraction
 };
 
-// A row that its neighbours contradict: further off than 30 % and than four times the table's p90.
+// A row that its neighbours contradict: further off than 30 % and than twelve times the table's median.
 struct Outlier {
   std::string table;
   FitPoint point;

@@ -64,7 +64,10 @@ const GemmRow* measured(const GemmTable& table, double m, double n, double k) {
 }
 
 // log2 of begun over whole waves of the widest tiles.
-float log2_idling(float tiles, float sms) {
+float log2_idling(const GemmRow& row, float sms) {
+  constexpr auto kRows = static_cast<float>(kGemmTileRows), kColumns = static_cast<float>(kTiles[0].columns);
+  const float tiles =
+      std::ceil(static_cast<float>(row.m) / kRows) * std::ceil(static_cast<float>(row.n) / kColumns);
   const float waves = tiles / sms;
   return std::log2(std::ceil(waves) / waves);
 }
@@ -87,7 +90,7 @@ class GemmSearch {
       : rows_(table.rows),
         asked_(at.m, at.n, at.k, 0),
         sms_(static_cast<float>(sms)),
-        idling_(log2_idling(asked_.tiles, sms_)) {}
+        idling_(log2_idling(asked_, sms_)) {}
 
   // Rows ascend by m, those of an m by n: a walk outwards in m, in each of its runs outwards in n.
   const Nearest<const GemmRow*, 7>& nearest() {
@@ -128,7 +131,7 @@ class GemmSearch {
           const double near = of_m + kWeightOfN * square(at->log2_n - asked_.log2_n) +
                               kWeightOfK * square(at->log2_k - asked_.log2_k);
           if (near < found_.worst())
-            found_.offer(near + kWeightOfIdling * square(log2_idling(at->tiles, sms_) - idling_), &*at);
+            found_.offer(near + kWeightOfIdling * square(log2_idling(*at, sms_) - idling_), &*at);
           return at->log2_n >= asked_.log2_n ? std::next(at) : at;
         });
   }
@@ -174,7 +177,7 @@ double attention_distance(const AttentionRow& row, const AttentionRow& asked) {
   const double ds = row.log2_sequence - asked.log2_sequence, db = row.log2_blocks - asked.log2_blocks,
                dk = row.log2_share - asked.log2_share, dd = row.log2_head_dim - asked.log2_head_dim,
                dt = std::log2(row.batch / asked.batch);
-  return ds * ds + db * db + 0.04 * dk * dk + dd * dd + 0.02 * dt * dt +
+  return ds * ds + db * db + 0.04 * dk * dk + dd * dd + 0.05 * dt * dt +
          (row.causal == asked.causal ? 0 : 0.25);
 }
 

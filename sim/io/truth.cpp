@@ -46,7 +46,8 @@ struct FamilyStack {
 constexpr FamilyStack kStacks[] = {
     {"korthikanti22", "megatron-2022", true}, {"bloom", "bloom-deepspeed", false},
     {"vtrain", "megatron-deepspeed", false},  {"zero-bubble", "zero-bubble", true},
-    {"megascale", "megatron-2022", true},     {"nanotron", "nanotron", false}};
+    {"megascale", "megatron-2022", true},     {"nanotron", "nanotron", false},
+    {"simumax", "megatron-te2", false}};
 const FamilyStack* find_family(const std::string& family) {
   for (const auto& row : kStacks)
     if (row.family == family) return &row;

@@ -23,22 +23,17 @@ enum class CollectiveOp : uint8_t {
   broadcast
 };
 
-// A tile of the 16-bit GEMM kernels: a shape fills whole ones.
-inline constexpr double kGemmTileRows = 128, kGemmTileColumns = 256;
+// Rows of a tile of the 16-bit GEMM kernels: a shape fills whole ones.
+inline constexpr double kGemmTileRows = 128;
 
 // One measured GEMM, C[m,n] = A[m,k] B[k,n]. The logarithms are kept because a look-up measures distance in
 // them, in single precision because tables are long; log2_padding is that of m rounded up to whole tiles over
-// m, `tiles` counts those of kGemmTileRows x kGemmTileColumns.
+// m.
 struct GemmRow {
   // `before`: the row before, whose logarithms serve again where dimensions repeat, as they do in a sorted
   // table.
   GemmRow(double m_, double n_, double k_, double seconds_, const GemmRow* before = nullptr)
-      : m(m_),
-        n(n_),
-        k(k_),
-        seconds(seconds_),
-        log2_k(std::log2(static_cast<float>(k_))),
-        tiles(static_cast<float>(std::ceil(m_ / kGemmTileRows) * std::ceil(n_ / kGemmTileColumns))) {
+      : m(m_), n(n_), k(k_), seconds(seconds_), log2_k(std::log2(static_cast<float>(k_))) {
     const bool same_m = before && before->m == m, same_n = before && before->n == n;
     log2_m = same_m ? before->log2_m : std::log2(static_cast<float>(m));
     log2_padding = same_m ? before->log2_padding
@@ -47,7 +42,7 @@ struct GemmRow {
   }
   double m, n, k;
   double seconds;
-  float log2_m, log2_n, log2_k, log2_padding, tiles;
+  float log2_m, log2_n, log2_k, log2_padding;
 };
 struct GemmTable {
   DType dtype = DType::bf16;

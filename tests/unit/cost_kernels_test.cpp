@@ -123,8 +123,10 @@ TEST(CostNearest, APlaneGoesThroughItsPoints) {
   const auto point = [&](const auto& at) { return std::pair(f(at), at); };
   EXPECT_NEAR(n.plane<2>(point, 0, 10), 3, 1e-6);
   EXPECT_NEAR(n.plane<2>(point, 1e9, 10), n.interpolate(f), 1e-6);  // no slope is left
-  EXPECT_DOUBLE_EQ(n.plane<2>([&](const auto& at) { return std::pair(-f(at), at); }, 0, 0),
-                   -2);  // the nearest value
+  // What lies beyond the values of the points is held within the margin: 1 to 5 here, 0 at the origin.
+  const auto sum = [](const auto& at) { return std::pair(at[0] + at[1], at); };
+  EXPECT_NEAR(n.plane<2>(sum, 0, 2), 0, 1e-6);
+  EXPECT_DOUBLE_EQ(n.plane<2>(sum, 0, 0.25), 0.75);
   Nearest<std::array<double, 2>, 6> one;
   one.offer(1, {1, 0});
   EXPECT_DOUBLE_EQ(one.plane<2>(point, 0.3, 1), 5);

@@ -42,18 +42,19 @@ TEST(ShippedTopologies, CarryTheDataSheets) {
     const char* name;
     const char* gpu;
     double nvlink, nic;  // B/s
+    int gpus = 8, nics = 8;
   };
   const Sheet sheets[] = {{"dgx-a100-80g", "a100-sxm4-80gb", 12 * 25e9, 200e9 / 8},
                           {"dgx-a100-40g", "a100-sxm4-40gb", 12 * 25e9, 200e9 / 8},
                           {"dgx-h100", "h100-sxm5-80gb", 18 * 25e9, 400e9 / 8},
                           {"dgx-h200", "h200-sxm-141gb", 18 * 25e9, 400e9 / 8},
-                          {"dgx2-v100", "v100-sxm2-32gb", 6 * 25e9, 100e9 / 8},
+                          {"dgx2-v100", "v100-sxm2-32gb", 6 * 25e9, 100e9 / 8, 16, 8},
                           {"hgx-b200", "b200-sxm-180gb", 18 * 50e9, 400e9 / 8},
-                          {"gb200-nvl72", "gb200", 18 * 50e9, 400e9 / 8}};
+                          {"gb200-nvl72", "gb200", 18 * 50e9, 400e9 / 8, 72, 72}};
   for (const auto& sheet : sheets) {
     const Cluster c = load_topology(std::string(REHEARSE_SOURCE_DIR "/topologies/") + sheet.name + ".yaml");
-    EXPECT_THAT(c, AllOf(Field(&Cluster::gpu, sheet.gpu), Field(&Cluster::gpus_per_node, 8),
-                         Field(&Cluster::nics_per_node, 8)))
+    EXPECT_THAT(c, AllOf(Field(&Cluster::gpu, sheet.gpu), Field(&Cluster::gpus_per_node, sheet.gpus),
+                         Field(&Cluster::nics_per_node, sheet.nics)))
         << sheet.name;
     EXPECT_DOUBLE_EQ(c.nvlink.value, sheet.nvlink) << sheet.name;
     EXPECT_DOUBLE_EQ(c.nic.value, sheet.nic) << sheet.name;
