@@ -307,7 +307,10 @@ KernelTime gemm(const DeviceProfile& profile, const Stack& stack, DType dtype, G
   // Taller than the tallest measured matrix, a stack of them is as efficient as that one.
   const double tallest = std::max(shape.m, table->rows.back().m);
   const GemmShape stacked{std::min(shape.m * shape.batch, tallest), shape.n, shape.k};
-  t.time = gemm_reference(profile, dtype, shape) * std::exp(surface(profile, *table, stacked, t.outside));
+  const Seconds fitted =
+      gemm_reference(profile, dtype, shape) * std::exp(surface(profile, *table, stacked, t.outside));
+  const double least = 2 * shape.batch * shape.m * shape.n * shape.k / peak_of(profile, dtype);
+  t.time = Seconds(std::max(fitted.value, least));
   return scaled(stack, t, scale);
 }
 

@@ -26,11 +26,11 @@ Seconds gemm_reference(const DeviceProfile& profile, DType dtype, const GemmShap
 // off a plane in log2(m), log2(n), log2(k) through the 7 nearest measured shapes, weighted by 1/distance;
 // distance over log2(m), log2(n) and, less, log2(k), and over the logarithms of m's padding and of begun over
 // whole waves, which tell kernels apart (weights in kernels.cpp); times the reference of the shape (basis
-// fitted). Without a shape within an octave in each dimension: the mean of the nearest. fp16 and
-// bf16 share a table. A type without a table runs at the 16-bit surface's share of its own reference (basis
-// guess). A batch is looked up in the table of batched GEMMs by the same rule, log2(batch) being one more
-// coordinate; without one as one GEMM whose rows are stacked, (batch m, n, k), with the batch's own
-// reference (basis guess); where n or k is not a multiple of 8 it runs at
+// fitted); never faster than the peak. Without a shape within an octave in each dimension: the mean of the
+// nearest. fp16 and bf16 share a table. A type without a table runs at the 16-bit surface's share of its own
+// reference (basis guess). A batch is looked up in the table of batched GEMMs by the same rule, log2(batch)
+// being one more coordinate; without one as one GEMM whose rows are stacked, (batch m, n, k), with the
+// batch's own reference (basis guess); where n or k is not a multiple of 8 it runs at
 // DeviceProfile::odd_head_flops. A table of the role leads; where a general one serves, weight gradients take
 // Stack::wgrad_scale. All take Stack::gemm_scale, none ends before Stack::kernel_floor_s. Throws
 // std::invalid_argument where the profile has no peak for `dtype` or a dimension is not positive.

@@ -132,6 +132,14 @@ TEST(CostNearest, APlaneGoesThroughItsPoints) {
   EXPECT_DOUBLE_EQ(one.plane<2>(point, 0.3, 1), 5);
 }
 
+TEST(CostGemm, NothingIsFasterThanThePeak) {
+  auto p = bare_profile();
+  GemmTable table;
+  table.rows.emplace_back(64, 64, 64, 1e-9);
+  p.gemm.push_back(table);
+  EXPECT_DOUBLE_EQ(seconds(p, {8192, 8192, 8192}), 2 * 8192.0 * 8192 * 8192 / 100e12);
+}
+
 // What tells kernels apart, m's padding and the last wave, counts for more than what scales.
 TEST(CostGemm, NeighboursPadAlike) {
   auto p = bare_profile();
