@@ -39,3 +39,8 @@ if(TARGET rehearse-calibrate)
     COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/calibration/run_test.py $<TARGET_FILE:rehearse-calibrate>)
   set_tests_properties(calibration_run PROPERTIES LABELS unit TIMEOUT 300)
 endif()
+
+# Measure, fit, simulate, run for real: minutes of both cores.
+add_test(NAME calibration_loop
+  COMMAND bash ${PROJECT_SOURCE_DIR}/tests/calibration/loop_test.sh ${CMAKE_BINARY_DIR} ${PROJECT_SOURCE_DIR})
+set_tests_properties(calibration_loop PROPERTIES LABELS unit SKIP_RETURN_CODE 77 TIMEOUT 600 RUN_SERIAL ON)

@@ -15,6 +15,7 @@ constexpr Named<Command> kCommands[] = {
     {"probes", "what is measured", command_probes},
     {"plan", "the kernels and collectives that scenarios need, and the minutes to measure them",
      command_plan},
+    {"verify", "run a simulated step for real, side by side", command_verify},
     {"import", "samples out of logs of nccl-tests and tables of others", command_import},
     {"fit", "a profile out of samples, and how good it is", command_fit},
     {"compare", "how two profiles or two runs differ", command_compare},

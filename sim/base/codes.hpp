@@ -88,6 +88,7 @@ inline constexpr Code kCodes[] = {
     {"E-COSTS-KEY", "--costs names an unknown cost, one twice, or leaves F or B out"},
     {"E-COSTS-VALUE", "a cost is no number from 0 up, or there is no compute at all"},
     // calibration
+    {"E-VERIFY", "a step cannot be verified: another number of ranks, or the simulator refuses it"},
     {"E-BACKEND", "no such backend in this build, or the device or mpirun is missing"},
     {"E-POINTS", "a line of a file of points cannot be read, or repeats a point"},
     {"E-SAMPLE", "a line of a file of samples cannot be read, or repeats a point"},

@@ -1,0 +1,105 @@
+// rehearse-calibrate verify: the simulated step executed for real, side by side.
+#include "calibration/verify/verify.hpp"
+
+#include <boost/program_options.hpp>
+#include <cstring>
+#include <filesystem>
+
+#include "calibration/cli/commands.hpp"
+#include "calibration/cli/devices.hpp"
+#include "sim/graph/lower.hpp"
+#include "sim/io/scenario.hpp"
+#include "sim/plan/layout.hpp"
+
+namespace rehearse::calibration {
+
+namespace po = boost::program_options;
+
+namespace {
+
+struct VerifyOptions {
+  std::string backend = "host", json;
+  std::vector<std::string> sets;
+  RunOptions run;
+  double within = 0;  // %; 0: any error will do
+};
+
+po::options_description described(VerifyOptions& o) {
+  po::options_description options;
+  options.add_options()  //
+      ("backend", po::value(&o.backend)->value_name("host|cuda"), "what runs the calls (default host)")(
+          "set", po::value(&o.sets)->value_name("KEY.PATH=VALUE"), "vary the scenario (repeatable)")(
+          "runs", po::value(&o.run.runs), "measured steps (default 7)")("warmups", po::value(&o.run.warmups),
+                                                                        "steps before them (default 2)")(
+          "within", po::value(&o.within)->value_name("PERCENT"), "exit 1 where the step's error is larger")(
+          "json", po::value(&o.json)->value_name("FILE|-"), "write JSON; - replaces the table");
+  return options;
+}
+
+void refuse(const std::string& message, const std::string& hint) {
+  throw InputErrors(InputError{{}, "", "E-VERIFY", message, hint});
+}
+
+void check_job(const Scenario& scenario, const Ranks& ranks, const VerifyOptions& options) {
+  const int needed = ParallelLayout(scenario.layout).ranks();
+  if (needed != ranks.size())
+    refuse(
+        "the layout has " + std::to_string(needed) + " ranks, and this job " + std::to_string(ranks.size()),
+        "mpirun -n " + std::to_string(needed) + " rehearse-calibrate verify ...");
+  if (options.run.runs < 1 || options.run.warmups < 0 || options.within < 0)
+    refuse("--runs must be at least 1, --warmups and --within at least 0", "");
+}
+
+// What rank 0 is told by the simulator; the times of tasks on all ranks.
+Simulated shared(Ranks& ranks, const std::string& program, const std::string& scenario,
+                 const std::vector<std::string>& sets, size_t tasks) {
+  Simulated simulated;
+  std::string trouble;
+  if (ranks.rank() == 0) try {
+      simulated = simulate_in_child(program, scenario, sets);
+      if (simulated.start.size() != tasks) trouble = "the simulator has other tasks: its version differs";
+    } catch (const std::exception& e) {
+      trouble = e.what();
+    }
+  if (ranks.any(!trouble.empty())) refuse(ranks.broadcast(trouble, 0), "");
+  for (auto* times : {&simulated.start, &simulated.end}) {
+    const std::string bytes =
+        ranks.broadcast({reinterpret_cast<const char*>(times->data()), times->size() * sizeof(double)}, 0);
+    times->resize(tasks);
+    std::memcpy(times->data(), bytes.data(), bytes.size());
+  }
+  return simulated;
+}
+
+}  // namespace
+
+int command_verify(const Invocation& invocation, std::ostream& out) {
+  VerifyOptions options;
+  const CommandHelp help{
+      "rehearse-calibrate", "verify", "SCENARIO",
+      "Runs every kernel and collective of the simulated step for real; start it under mpirun "
+      "with one process a rank."};
+  const auto inputs = parse_words(invocation.words, help, described(options), out);
+  if (!inputs) return kDone;
+  const std::string path = resolve_scenario(inputs->front(), invocation.roots);
+  const auto loaded = load_scenario(path, options.sets, invocation.roots);
+  const auto ranks = make_ranks();
+  check_job(loaded.scenario, *ranks, options);
+  const auto backend = make_backend(options.backend, *ranks);
+  const TaskGraph graph = lower(loaded.scenario, loaded.schedule, {.fold = false});
+  const std::string program = (std::filesystem::path(invocation.program).parent_path() / "rehearse").string();
+  const auto simulated = shared(*ranks, program, path, options.sets, graph.tasks.size());
+  const auto calls = calls_of(loaded.scenario, graph, simulated.start, ranks->rank());
+  const auto measured = run_calls(*backend, *ranks, calls, options.run);
+  auto verification = compare(simulated, graph, calls, measured, *ranks);
+  if (ranks->rank() != 0) return kDone;
+  verification.scenario = loaded.scenario.name;
+  verification.backend = options.backend;
+  verification.device = backend->environment().device;
+  if (!options.json.empty()) write_output(options.json, json_of(verification), out);
+  if (options.json != "-") out << table_of(verification);
+  const bool missed = options.within > 0 && std::abs(100 * verification.error()) > options.within;
+  return missed ? kVerdictFails : kDone;
+}
+
+}  // namespace rehearse::calibration

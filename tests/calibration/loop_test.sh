@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# usage: loop_test.sh BUILD_DIR SOURCE_DIR    The whole loop on this machine: what three small scenarios need is planned,
+# measured, fitted, simulated with the new profile, and run for real under mpirun. The bound is loose: another build may
+# run beside it. Exit status 77 without mpirun.
+set -euo pipefail
+
+command -v mpirun >/dev/null || {
+  echo "skipped: no mpirun" >&2
+  exit 77
+}
+build=$1 source=$2
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cd "$folder"
+calibrate=$build/rehearse-calibrate
+scenarios=("$source"/scenarios/host/{dp2,tp2,pp2}.yaml)
+
+"$calibrate" plan "${scenarios[@]}" -o points.jsonl >plan.txt
+"$calibrate" run --backend host --ranks 2 --points points.jsonl --budget 60s -o samples.jsonl >run.txt || [[ $? == 1 ]]
+"$calibrate" fit samples.jsonl --name host-2core -o host-2core.yaml >fit.txt
+for scenario in "${scenarios[@]}"; do
+  "$build/rehearse" run "$scenario" --set profile="$folder/host-2core.yaml" --quiet >simulated.txt || [[ $? == 1 ]]
+  bash "$source/tests/calibration/ranks/start.sh" 2 "$calibrate" verify "$scenario" \
+    --set profile="$folder/host-2core.yaml" --runs 3 --within 60 --json verified.json
+  grep -q '"measured_s"' verified.json
+done
+# A job of another size is refused.
+if "$calibrate" verify "${scenarios[0]}" --set profile="$folder/host-2core.yaml" >out.txt 2>error.txt; then exit 1; fi
+grep -q 'the layout has 2 ranks, and this job 1 \[E-VERIFY\]' error.txt
+[[ ! -s out.txt ]]
