@@ -7,6 +7,7 @@
 
 #include "calibration/cli/commands.hpp"
 #include "calibration/cli/devices.hpp"
+#include "calibration/cli/launch.hpp"
 #include "sim/graph/lower.hpp"
 #include "sim/io/scenario.hpp"
 #include "sim/plan/layout.hpp"
@@ -71,9 +72,7 @@ Simulated shared(Ranks& ranks, const std::string& program, const std::string& sc
   return simulated;
 }
 
-}  // namespace
-
-int command_verify(const Invocation& invocation, std::ostream& out) {
+int verify(const Invocation& invocation, std::ostream& out) {
   VerifyOptions options;
   const CommandHelp help{
       "rehearse-calibrate", "verify", "SCENARIO",
@@ -83,6 +82,13 @@ int command_verify(const Invocation& invocation, std::ostream& out) {
   if (!inputs) return kDone;
   const std::string path = resolve_scenario(inputs->front(), invocation.roots);
   const auto loaded = load_scenario(path, options.sets, invocation.roots);
+  check_backend(options.backend);
+  const int needed = ParallelLayout(loaded.scenario.layout).ranks();
+  if (needed > 1 && launched_rank() < 0) {
+    std::vector<std::string> words{"verify"};
+    words.insert(words.end(), invocation.words.begin(), invocation.words.end());
+    restart_under_mpirun(needed, invocation.program, words);
+  }
   const auto ranks = make_ranks();
   check_job(loaded.scenario, *ranks, options);
   const auto backend = make_backend(options.backend, *ranks);
@@ -100,6 +106,20 @@ int command_verify(const Invocation& invocation, std::ostream& out) {
   if (options.json != "-") out << table_of(verification);
   const bool missed = options.within > 0 && std::abs(100 * verification.error()) > options.within;
   return missed ? kVerdictFails : kDone;
+}
+
+}  // namespace
+
+int command_verify(const Invocation& invocation, std::ostream& out) {
+  try {
+    return verify(invocation, out);
+  } catch (const InputErrors&) {
+    if (launched_rank() <= 0) throw;
+    return kBadInput;  // rank 0 says it
+  } catch (const BackendError& e) {
+    if (launched_rank() > 0) return kBadInput;
+    throw InputErrors(InputError{{}, "", "E-VERIFY", e.what(), ""});
+  }
 }
 
 }  // namespace rehearse::calibration

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <cmath>
+#include <cstddef>
 #include <map>
 
 #include "calibration/verify/verify.hpp"
@@ -7,34 +9,42 @@ namespace rehearse::calibration {
 
 namespace {
 
-// Operands by work, several sets of each in turn.
+constexpr double kRotation = 3;     // x last cache, as the probes rotate
+constexpr double kAlignment = 512;  // of operands
+
+double aligned(double bytes) { return std::ceil(bytes / kAlignment) * kAlignment; }
+
+double set_bytes(const Work& work) {
+  double bytes = 0;
+  for (const auto& spec : operands_of(work)) bytes += aligned(spec.bytes());
+  return bytes;
+}
+
+// Operands by work, one set or several in turn, all in one stretch of memory as a framework's allocator would
+// have them: a mapping of each would cost more than a short kernel.
 class Pool {
  public:
-  explicit Pool(Backend& backend) : backend_(backend) {}
-  ~Pool() {
+  Pool(Backend& backend, const std::vector<RankCall>& calls, double cache) : backend_(backend) {
+    count_sets(calls, kRotation * cache);
+    double bytes = 0;
+    for (const auto& [point, sets] : sets_) bytes += sets.wanted * set_bytes(*sets.work);
+    memory_ = static_cast<std::byte*>(backend_.allocate(size_t(bytes)));
+    std::byte* at = memory_;
     for (auto& [point, sets] : sets_)
-      for (auto& set : sets.all)
-        for (auto& tensor : set) backend_.release(tensor.data);
+      for (int i = 0; i < sets.wanted; ++i) {
+        Operands set;
+        for (const auto& spec : operands_of(*sets.work)) {
+          set.push_back({spec, at});
+          at += size_t(aligned(spec.bytes()));
+          backend_.fill(set.back());
+        }
+        sets.all.push_back(std::move(set));
+      }
   }
+  ~Pool() { backend_.release(memory_); }
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
 
-  // `wanted` sets in all, as far as `room` bytes go; at least one.
-  void prepare(const Work& work, int wanted, double& room) {
-    auto& sets = sets_[point_of(work)];
-    const auto specs = operands_of(work);
-    double bytes = 0;
-    for (const auto& spec : specs) bytes += spec.bytes();
-    while (int(sets.all.size()) < wanted && (sets.all.empty() || bytes <= room)) {
-      Operands set;
-      for (const auto& spec : specs) {
-        set.push_back({spec, backend_.allocate(size_t(spec.bytes()))});
-        backend_.fill(set.back());
-      }
-      sets.all.push_back(std::move(set));
-      room -= bytes;
-    }
-  }
   const Operands& next(const Work& work) {
     auto& sets = sets_.at(point_of(work));
     return sets.all[sets.turn++ % sets.all.size()];
@@ -42,11 +52,35 @@ class Pool {
 
  private:
   struct Sets {
+    const Work* work = nullptr;
+    int calls = 0, wanted = 1;
     std::vector<Operands> all;
     size_t turn = 0;
   };
+
+  // One set each; where they are less than `least` bytes in all, more of each as long as it has calls.
+  void count_sets(const std::vector<RankCall>& calls, double least) {
+    for (const auto& call : calls) {
+      auto& sets = sets_[point_of(call.work)];
+      sets.work = &call.work;
+      ++sets.calls;
+    }
+    double bytes = 0;
+    for (const auto& [point, sets] : sets_) bytes += set_bytes(*sets.work);
+    for (bool more = true; more && bytes < least;) {
+      more = false;
+      for (auto& [point, sets] : sets_)
+        if (sets.wanted < sets.calls) {
+          ++sets.wanted;
+          bytes += set_bytes(*sets.work);
+          more = true;
+        }
+    }
+  }
+
   Backend& backend_;
   std::map<std::string, Sets> sets_;
+  std::byte* memory_ = nullptr;
 };
 
 void refuse_what_cannot_run(const Backend& backend, const std::vector<RankCall>& calls, Ranks& ranks) {
@@ -56,18 +90,6 @@ void refuse_what_cannot_run(const Backend& backend, const std::vector<RankCall>&
       reason = point_of(call.work) + ": " + *why;
   if (ranks.any(!reason.empty()))
     throw BackendError(reason.empty() ? "another rank cannot run its part of the step" : reason);
-}
-
-// Every work gets its first set before any gets a second.
-void prepare_all(Pool& pool, const std::vector<RankCall>& calls, double room) {
-  std::map<std::string, std::pair<const Work*, int>> wanted;
-  for (const auto& call : calls) {
-    auto& [work, count] = wanted[point_of(call.work)];
-    work = &call.work;
-    ++count;
-  }
-  for (auto& [point, entry] : wanted) pool.prepare(*entry.first, 1, room);
-  for (auto& [point, entry] : wanted) pool.prepare(*entry.first, entry.second, room);
 }
 
 std::vector<Step> steps_of(const std::vector<RankCall>& calls, Pool& pool) {
@@ -96,9 +118,7 @@ std::vector<Step> steps_of(const std::vector<RankCall>& calls, Pool& pool) {
 MeasuredRank run_calls(Backend& backend, Ranks& ranks, const std::vector<RankCall>& calls,
                        const RunOptions& options) {
   refuse_what_cannot_run(backend, calls, ranks);
-  Pool pool(backend);
-  const double memory = backend.environment().limits.memory_bytes;
-  prepare_all(pool, calls, options.memory_share * memory);
+  Pool pool(backend, calls, backend.environment().limits.l2_bytes);
   MeasuredRank measured;
   const auto steps = steps_of(calls, pool);
   for (int run = 0; run < options.warmups + options.runs; ++run) {

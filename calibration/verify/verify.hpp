@@ -21,7 +21,6 @@ Simulated simulate_in_child(const std::string& program, const std::string& scena
 
 struct RunOptions {
   int warmups = 2, runs = 7;
-  double memory_share = 0.5;  // of the rank's memory that operands may take
 };
 
 // Measured spans of this rank's calls: the median over runs of each call's length, and of the whole.
@@ -29,9 +28,8 @@ struct MeasuredRank {
   std::vector<double> step;             // [run], s: this rank's last end
   std::vector<std::vector<Span>> runs;  // [run][call]
 };
-// All ranks together. Each call has operands of its own while memory allows, else they rotate, so that a
-// layer does not find the operands of the one before it in a cache. Throws BackendError with the call that
-// cannot run.
+// All ranks together. Operands take turns until they are three times the last cache in all, as in the probes.
+// Throws BackendError with the call that cannot run.
 MeasuredRank run_calls(Backend& backend, Ranks& ranks, const std::vector<RankCall>& calls,
                        const RunOptions& options);
 

@@ -16,7 +16,7 @@ struct Cluster {
   int nodes = 1;
   int gpus_per_node = 8;
   std::string gpu;     // device that the nodes carry, as profiles name it ("a100-sxm4-80gb"); cross-checked
-  BytesPerSec nvlink;  // one GPU, one direction
+  BytesPerSec nvlink;  // one GPU, one direction; where a topology gives none, as the profile was measured
   Seconds nvlink_latency;  // GPU to GPU in a node
   int nics_per_node = 8;   // divides or is divided by gpus_per_node; GPU g uses NIC g x nics / gpus
   BytesPerSec nic;         // one NIC, one direction, line rate

@@ -22,7 +22,6 @@ constexpr double kRidge = 0.3;
 constexpr double kMargin = 0.15;          // of a plane beyond its points, in the logarithm
 constexpr double kReferenceFloor = 6e-6;  // s
 constexpr double kAttentionFloor = 5e-6;  // s
-constexpr double kMemoryFloor = 3e-6;     // s
 
 // Tiles of kGemmTileRows x columns, and what a FLOP costs in them beside the widest, which reuses operands
 // most.
@@ -240,20 +239,24 @@ KernelTime batched_by_table(const DeviceProfile& profile, const BatchedGemmTable
           found.nearest() > 1.0 + 1e-9};
 }
 
-double memory_reference(const DeviceProfile& profile, const MemoryShape& shape) {
-  return kMemoryFloor + 4 * shape.elements() / profile.hbm_bytes_per_s.value;
+// An empty kernel's time, and the least an element that the table has.
+double memory_reference(const Stack& stack, const MemoryTable& table, const MemoryShape& shape) {
+  double element = std::numeric_limits<double>::infinity();
+  for (const auto& row : table.rows) element = std::min(element, row.seconds / row.shape.elements());
+  return stack.kernel_floor_s.value + element * shape.elements();
 }
 
-KernelTime memory_by_table(const DeviceProfile& profile, const MemoryTable& table, const MemoryShape& at) {
+KernelTime memory_by_table(const Stack& stack, const MemoryTable& table, const MemoryShape& at) {
   Nearest<const MemoryRow*> found;
   for (const auto& row : table.rows) {
     if (row.shape == at) return {Seconds(row.seconds), table.basis, false};
     const double dr = std::log2(row.shape.rows / at.rows), dw = std::log2(row.shape.width / at.width);
     found.offer(dr * dr + dw * dw, &row);
   }
-  const double ratio = found.interpolate(
-      [&](const MemoryRow* row) { return std::log(row->seconds / memory_reference(profile, row->shape)); });
-  return {Seconds(memory_reference(profile, at) * std::exp(ratio)), Basis::fitted,
+  const double ratio = found.interpolate([&](const MemoryRow* row) {
+    return std::log(row->seconds / memory_reference(stack, table, row->shape));
+  });
+  return {Seconds(memory_reference(stack, table, at) * std::exp(ratio)), Basis::fitted,
           found.nearest() > 1.0 + 1e-9};
 }
 
@@ -327,7 +330,7 @@ KernelTime memory_pass(const DeviceProfile& profile, const Stack& stack, const M
                        Bytes moved) {
   if (const auto* table = table_for(profile.memory, call.dtype,
                                     [&](const MemoryTable& t) { return t.kernel == call.kernel; }))
-    return scaled(stack, memory_by_table(profile, *table, call.shape), 1);
+    return scaled(stack, memory_by_table(stack, *table, call.shape), 1);
   const BytesPerSec rate(stack.memory_efficiency.value * profile.hbm_bytes_per_s.value);
   return {Seconds(stack.kernel_floor_s.value) + moved / rate, stack.memory_efficiency.basis, false};
 }

@@ -46,8 +46,9 @@ KernelTime attention(const DeviceProfile& profile, const Stack& stack, DType dty
                      bool backward);
 
 // A pass over `moved` bytes. With a table of the kernel and type: a measured shape has its measured time,
-// else time / (3 us + elements x 4 B / HBM bandwidth) is the mean of the 6 nearest in log2(rows) and
-// log2(width). Without: Stack::kernel_floor_s + moved / (Stack::memory_efficiency x HBM bandwidth).
+// else time / (Stack::kernel_floor_s + elements x the table's least time an element) is the mean of the 6
+// nearest in log2(rows) and log2(width). Without: Stack::kernel_floor_s + moved / (Stack::memory_efficiency x
+// HBM bandwidth).
 KernelTime memory_pass(const DeviceProfile& profile, const Stack& stack, const MemoryCall& call, Bytes moved);
 
 }  // namespace rehearse

@@ -80,6 +80,10 @@ void read_profile(const DocNode& node, MapReader& reader, Scenario& scenario, Co
     context.problems.add(found);
     return;
   }
+  if (scenario.cluster.nvlink.value == 0) {
+    scenario.cluster.nvlink = BytesPerSec(scenario.profile->nvlink_bytes_per_s.value);
+    scenario.cluster.nvlink_latency = Seconds(scenario.profile->nvlink_latency_s.value);
+  }
   std::string wanted = scenario.profile->default_stack;
   const DocNode* stack = reader.find("stack");
   if (stack && !read_value(*stack, "stack", context.problems, wanted)) return;

@@ -22,8 +22,10 @@ Cluster read_topology(const DocNode& node, const std::string& path, Problems& pr
   reader.optional("nodes", cluster.nodes, IntRange{1, 1'000'000});
   reader.required("gpus_per_node", cluster.gpus_per_node, IntRange{1, 1024});
   reader.required("gpu", cluster.gpu);
-  reader.required("nvlink", cluster.nvlink, kPositive);
-  reader.required("nvlink_latency", cluster.nvlink_latency, kNotNegative);
+  if (reader.has("nvlink") || reader.has("nvlink_latency")) {
+    reader.required("nvlink", cluster.nvlink, kPositive);
+    reader.required("nvlink_latency", cluster.nvlink_latency, kNotNegative);
+  }
   reader.required("nics_per_node", cluster.nics_per_node, IntRange{1, 1024});
   reader.required("nic", cluster.nic, kPositive);
   reader.required("nic_latency", cluster.nic_latency, kNotNegative);

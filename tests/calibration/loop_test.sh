@@ -20,11 +20,10 @@ scenarios=("$source"/scenarios/host/{dp2,tp2,pp2}.yaml)
 "$calibrate" fit samples.jsonl --name host-2core -o host-2core.yaml >fit.txt
 for scenario in "${scenarios[@]}"; do
   "$build/rehearse" run "$scenario" --set profile="$folder/host-2core.yaml" --quiet >simulated.txt || [[ $? == 1 ]]
-  bash "$source/tests/calibration/ranks/start.sh" 2 "$calibrate" verify "$scenario" \
-    --set profile="$folder/host-2core.yaml" --runs 3 --within 60 --json verified.json
+  "$calibrate" verify "$scenario" --set profile="$folder/host-2core.yaml" --runs 3 --within 60 --json verified.json
   grep -q '"measured_s"' verified.json
 done
 # A job of another size is refused.
-if "$calibrate" verify "${scenarios[0]}" --set profile="$folder/host-2core.yaml" >out.txt 2>error.txt; then exit 1; fi
-grep -q 'the layout has 2 ranks, and this job 1 \[E-VERIFY\]' error.txt
+if bash "$source/tests/calibration/ranks/start.sh" 3 "$calibrate" verify "${scenarios[0]}" --set profile="$folder/host-2core.yaml" >out.txt 2>error.txt; then exit 1; fi
+grep -q 'the layout has 2 ranks, and this job 3 \[E-VERIFY\]' error.txt
 [[ ! -s out.txt ]]

@@ -1,13 +1,16 @@
 #include "calibration/backends/backend.hpp"
 
 #include <cblas.h>
+#include <malloc.h>
 #include <sys/mman.h>
 
 #include <atomic>
 #include <chrono>
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
+#include <limits>
+#include <map>
+#include <memory>
 #include <thread>
 
 #include "calibration/backends/host/machine.hpp"
@@ -46,7 +49,7 @@ class HostBackend final : public Backend {
   }
 
   void* allocate(size_t bytes) override;
-  void release(void* data) override { std::free(data); }
+  void release(void* data) override;
   void fill(const Tensor& tensor) override;
   std::vector<double> read(const Tensor& tensor, int64_t first, int64_t count) override;
 
@@ -80,6 +83,7 @@ class HostBackend final : public Backend {
   Elapsed timed(std::span<const Ready> calls);
 
   Ranks& ranks_;
+  std::map<void*, std::pair<void*, size_t>> mappings_;  // [operand]: start and length
   Parties parties_;
   Scratch scratch_;
 };
@@ -89,16 +93,25 @@ void* HostBackend::allocate(size_t bytes) {
   const double available = memory_available() / ranks_.per_node();
   if (available > 0 && double(bytes) > 0.9 * available)
     throw BackendError("no memory for " + std::to_string(bytes) + " bytes");
-  const size_t page = bytes >= 2 * kHugePage ? kHugePage : 4096;
-  const size_t rounded = (std::max<size_t>(bytes, 1) + page - 1) / page * page;
-  void* data = std::aligned_alloc(page, rounded);
-  if (!data) throw BackendError("no memory for " + std::to_string(bytes) + " bytes");
-#ifdef MADV_HUGEPAGE
-  // Advice: without it addresses cost more, nothing else.
-  if (page == kHugePage) madvise(data, rounded, MADV_HUGEPAGE);
-#endif
-  std::memset(data, 0, rounded);
+  // Mapped apart from malloc's heap, in huge pages: with small ones addresses cost more than short kernels.
+  const size_t rounded = (std::max<size_t>(bytes, 1) + kHugePage - 1) / kHugePage * kHugePage;
+  void* mapped =
+      mmap(nullptr, rounded + kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (mapped == MAP_FAILED) throw BackendError("no memory for " + std::to_string(bytes) + " bytes");
+  void* data = mapped;
+  size_t room = rounded + kHugePage;
+  std::align(kHugePage, rounded, data, room);
+  if (bytes >= 2 * kHugePage) madvise(data, rounded, MADV_HUGEPAGE);  // advice: may fail
+  std::memset(data, 0, bytes);
+  mappings_[data] = {mapped, rounded + kHugePage};
   return data;
+}
+
+void HostBackend::release(void* data) {
+  const auto at = mappings_.find(data);
+  if (at == mappings_.end()) return;
+  munmap(at->second.first, at->second.second);
+  mappings_.erase(at);
 }
 
 void fill_normal(const OperandSpec& spec, float* data) {
@@ -203,6 +216,12 @@ std::pair<Elapsed, Elapsed> HostBackend::time_beside(std::span<const Call> kerne
 }  // namespace host
 
 std::unique_ptr<Backend> make_host_backend(Ranks& ranks) {
+#ifdef __GLIBC__
+  // MPI takes a buffer of the message's size for a reduction. Given back to the system after each call, as
+  // malloc does beyond 32 MiB, it costs more in page faults than the reduction itself.
+  mallopt(M_MMAP_MAX, 0);
+  mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
+#endif
   return std::make_unique<host::HostBackend>(ranks);
 }
 
