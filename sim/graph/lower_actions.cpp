@@ -20,6 +20,14 @@ Lowering::Placed& Lowering::placed(int unit, ChunkId chunk, MicroBatch micro, bo
 
 std::vector<OpSpec> Lowering::complete_ops(const ChunkPlan& plan, bool forward, const GroupShape& tp_shape) {
   auto specs = forward ? forward_ops(*pricer_, plan, tp_shape) : backward_ops(*pricer_, plan, tp_shape);
+  // Weights that the head shares with an embedding on its stage are named where that is.
+  const bool beside_embedding = plan.stage.value == 0 || s_.layout.placement == Placement::bidirectional;
+  if (plan.head && !plan.embedding && s_.model.tied_embeddings && beside_embedding) {
+    const auto names = [](const OpSpec& spec) { return spec.parameters > 0; };
+    const auto head = forward ? std::find_if(specs.rbegin(), specs.rend(), names).base() - 1
+                              : std::find_if(specs.begin(), specs.end(), names);
+    head->parameters = 0;
+  }
   double named = 0;
   OpSpec* carrier = nullptr;
   for (auto& spec : specs) {
