@@ -40,7 +40,8 @@ Outcome schedules(const std::string& words) {
 
 std::map<std::string, nlohmann::json> entries(const Outcome& run) {
   std::map<std::string, nlohmann::json> by_name;
-  for (const auto& entry : nlohmann::json::parse(run.out)["schedules"]) by_name[entry["schedule"]] = entry;
+  const auto report = nlohmann::json::parse(run.out);
+  for (const auto& entry : report.at("schedules")) by_name[entry.at("schedule")] = entry;
   return by_name;
 }
 
