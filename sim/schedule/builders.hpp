@@ -31,7 +31,8 @@ Schedule build_zb_h1(const PipelineShape& shape, const BuildOptions&);
 Schedule build_zb_h2(const PipelineShape& shape, const BuildOptions&);
 
 // The same paper's section 3: a search at the given costs where a stage may hold p (1p) or 2 p (2p)
-// activations, those that wait for W alone counted at ScheduleCosts::weight_hold.
+// activations. For 2p those that wait for W alone count at ScheduleCosts::weight_hold; for 1p they count
+// whole, as the authors' rates and throughputs of 1p have it (those of ZB-H1).
 Schedule build_zb_1p(const PipelineShape& shape, const BuildOptions& options);
 Schedule build_zb_2p(const PipelineShape& shape, const BuildOptions& options);
 

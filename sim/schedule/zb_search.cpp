@@ -37,7 +37,9 @@ static Schedule search(const char* name, const BuildOptions& options, const Sche
 }
 
 Schedule build_zb_1p(const PipelineShape& shape, const BuildOptions& options) {
-  return search("zb-1p", options, build_zb_h1(shape, options), shape.stages);
+  BuildOptions whole = options;
+  whole.costs.weight_hold = 1;
+  return search("zb-1p", whole, build_zb_h1(shape, options), shape.stages);
 }
 
 Schedule build_zb_2p(const PipelineShape& shape, const BuildOptions& options) {
