@@ -35,12 +35,13 @@ struct Words {
 
 void check(Words& words) {
   if (words.output.empty()) refuse("-o is missing", "-o profile.yaml; its tables go into a folder beside it");
-  if (!words.output.ends_with(".yaml")) refuse("-o must end in .yaml, not " + quote(words.output));
+  if (!words.output.ends_with(".yaml")) words.output += ".yaml";
   if (words.name.empty()) words.name = fs::path(words.output).stem().string();
   if (words.name.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") !=
       std::string::npos)
     refuse("a profile's name is letters, digits, '-', '_' and '.', not " + quote(words.name));
   if (words.thin < 0 || words.thin > 0.5) refuse("--thin is a fraction up to 0.5");
+  if (words.expected < 0) refuse("--expect-median is a fraction, not negative");
 }
 
 void make_folder(const fs::path& folder) {
@@ -129,7 +130,7 @@ std::string json_of(const Fit& fit, const std::string& path) {
 po::options_description options_of(Words& w) {
   po::options_description all;
   all.add_options()  //
-      ("output,o", po::value(&w.output)->value_name("FILE.yaml"),
+      ("output,o", po::value(&w.output)->value_name("FILE[.yaml]"),
        "the profile; its tables go into NAME/ beside it")                                        //
       ("name", po::value(&w.name)->value_name("NAME"), "of the profile; else that of the file")  //
       ("constants", po::value(&w.constants)->value_name("FILE"),
@@ -156,6 +157,10 @@ int command_fit(const Invocation& invocation, std::ostream& out) {
                   options_of(words), out);
   if (!files) return kDone;
   check(words);
+  auto read = *files;
+  read.insert(read.end(), words.borrowed.begin(), words.borrowed.end());
+  read.push_back(words.constants);
+  check_outputs(read, {{"-o", words.output}, {"--json", words.json}});
   std::vector<FitInput> inputs;
   for (const auto& file : *files) inputs.push_back({read_samples(file), false});
   for (const auto& file : words.borrowed) inputs.push_back({read_samples(file), true});

@@ -114,21 +114,28 @@ int command_import(const Invocation& invocation, std::ostream& out) {
                   options_of(words, options), out);
   if (!files) return kDone;
   settle(words, options);
+  auto inputs = *files;
+  inputs.push_back(words.limits);
+  check_outputs(inputs, {{"-o", words.output}});
   std::string text;
-  std::vector<std::string> lines;
+  size_t all_rejected = 0;
   for (const auto& file : *files) {
     const Imported in = import_text(read_file(file), file, options);
     text += to_json_line(in.environment) + "\n";
     size_t rejected = 0;
     for (const auto& s : in.samples) {
       text += to_json_line(s) + "\n";
-      rejected += s.status == Status::rejected;
+      if (s.status != Status::rejected) continue;
+      ++rejected;
+      std::cerr << fmt::format("{}: rejected {}: {} ({})\n", shown_path(file), point_of(s.work), s.reason,
+                               s.code);
     }
+    all_rejected += rejected;
     std::cerr << fmt::format("{}: {} samples, {} rejected\n", shown_path(file), in.samples.size(), rejected);
     for (const auto& note : in.notes) std::cerr << fmt::format("{}: {}\n", shown_path(file), note);
   }
   write_output(words.output, text, out);
-  return kDone;
+  return all_rejected > 0 ? kVerdictFails : kDone;
 }
 
 }  // namespace rehearse::calibration

@@ -102,6 +102,7 @@ int command_plan(const Invocation& invocation, std::ostream& out) {
   scenarios.insert(scenarios.end(), more->begin(), more->end());
   if (scenarios.empty())
     throw InputErrors(InputError{{}, "", "E-CLI", "a scenario is missing", "plan --for SCENARIO"});
+  check_outputs(scenarios, {{"-o", points}});
   const auto entries = entries_of(scenarios, sets, invocation.roots);
   if (!points.empty()) write_output(points, points_of(entries), out);
   if (points != "-") out << table_of(entries);

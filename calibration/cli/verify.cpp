@@ -4,6 +4,7 @@
 #include <boost/program_options.hpp>
 #include <cstring>
 #include <filesystem>
+#include <thread>
 
 #include "calibration/cli/commands.hpp"
 #include "calibration/cli/devices.hpp"
@@ -81,10 +82,16 @@ int verify(const Invocation& invocation, std::ostream& out) {
   const auto inputs = parse_words(invocation.words, help, described(options), out);
   if (!inputs) return kDone;
   const std::string path = resolve_scenario(inputs->front(), invocation.roots);
+  check_outputs({path}, {{"--json", options.json}});
   const auto loaded = load_scenario(path, options.sets, invocation.roots);
   check_backend(options.backend);
   const int needed = ParallelLayout(loaded.scenario.layout).ranks();
   if (needed > 1 && launched_rank() < 0) {
+    const int cores = int(std::thread::hardware_concurrency());
+    if (options.backend == "host" && needed > cores)
+      refuse("the layout has " + std::to_string(needed) + " ranks, and this machine " +
+                 std::to_string(cores) + " cores",
+             "take a smaller layout, or start it under mpirun on machines that have as many");
     std::vector<std::string> words{"verify"};
     words.insert(words.end(), invocation.words.begin(), invocation.words.end());
     restart_under_mpirun(needed, invocation.program, words);

@@ -159,6 +159,13 @@ void find_outliers(Fit& fit) {
   });
 }
 
+std::string reasons_of(const std::vector<std::pair<std::string, int>>& left_out) {
+  std::string text;
+  for (const auto& [why, count] : left_out)
+    text += (text.empty() ? ": " : "; ") + std::to_string(count) + " " + why;
+  return text;
+}
+
 }  // namespace
 
 Fit fit_profile(const std::vector<FitInput>& inputs, const FitOptions& options) {
@@ -170,8 +177,8 @@ Fit fit_profile(const std::vector<FitInput>& inputs, const FitOptions& options) 
     throw InputErrors(InputError{{},
                                  "",
                                  "E-FIT-EMPTY",
-                                 "no sample takes part in the fit",
-                                 "see why: rehearse-calibrate fit --json -"});
+                                 "no sample takes part in the fit" + reasons_of(fit.left_out),
+                                 "measure again, or import other figures"});
   auto tables = tables_of(gathered.taken);
   const Constants constants = constants_of(gathered, options, fit);
   const auto profile = read_back(yaml_of(constants, tables, {}, options.name), tables, options.name);

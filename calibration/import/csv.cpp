@@ -222,14 +222,16 @@ double seconds_of(const Row& row, const Work& work) {
 
 void read_csv(const std::string& text, const std::string& file, const ImportOptions& options, Imported& out) {
   const auto lines = lines_of(text);
+  if (!text.ends_with('\n'))
+    refuse(file, lines.back(), 1, "E-IMPORT-ROW", "the last line has no end: the file may have been cut",
+           "a whole file ends in a line break");
   Columns columns;
   for (const auto& word : fields_of(lines[0].text)) columns.push_back(word.text);
   const Kind& kind = kind_of(columns, file, lines[0]);
   for (const auto& [column, value] : options.where)
     if (!among(columns, column))
       refuse(file, lines[0], 1, "E-IMPORT-HEADER", "no column for --where " + column);
-  std::map<std::string, size_t> at;
-  int passed = 0, again = 0;
+  int passed = 0;
   for (size_t i = 1; i < lines.size(); ++i) {
     Row row(file, options, columns, lines[i]);
     if (!wanted(row)) {
@@ -241,18 +243,10 @@ void read_csv(const std::string& text, const std::string& file, const ImportOpti
     s.work = kind.work(row);
     const double seconds = seconds_of(row, s.work);
     s.device = {seconds, 0, seconds, seconds, 1};
-    const auto [place, fresh] = at.emplace(point_of(s.work), out.samples.size());
-    if (fresh) {
-      out.samples.push_back(std::move(s));
-    } else {
-      ++again;
-      if (seconds < out.samples[place->second].device.median) out.samples[place->second] = std::move(s);
-    }
+    out.samples.push_back(std::move(s));
   }
   if (out.samples.empty()) refuse(file, lines.back(), 1, "E-IMPORT-ROW", "the table has no rows");
   if (passed) out.notes.push_back(fmt::format("{} rows left out by --where", passed));
-  if (again)
-    out.notes.push_back(fmt::format("{} rows of a shape that stands twice: the faster one kept", again));
 }
 
 }  // namespace rehearse::calibration::importing

@@ -175,18 +175,11 @@ int dump_form(const RunOptions& options, const LoadedScenario& loaded, std::ostr
 void check_outputs(const RunOptions& options, const CommonOptions& common) {
   const std::pair<std::string_view, std::string> outputs[] = {
       {"--trace", options.trace}, {"--json", common.json}, {"--dump", options.dump}};
-  const auto same = [](const std::string& a, const std::string& b) {
-    namespace fs = std::filesystem;
-    if (a.empty() || b.empty() || a == "-" || b == "-") return false;
-    std::error_code failed;
-    return fs::weakly_canonical(fs::absolute(a), failed) == fs::weakly_canonical(fs::absolute(b), failed) &&
-           !fs::is_character_file(a, failed);
-  };
   for (const auto& [name, path] : outputs) {
-    if (same(path, common.input))
+    if (same_file(path, common.input))
       refuse(std::string(name), std::string(name) + " would overwrite the scenario", "name another file");
     for (const auto& [other, its] : outputs)
-      if (name < other && same(path, its))
+      if (name < other && same_file(path, its))
         refuse(std::string(name), std::string(name) + " and " + std::string(other) + " name one file",
                "name two files");
   }

@@ -70,6 +70,8 @@ double memory_of(const std::string& text, const Scenario& scenario) {
   if (text == "equal") return scenario.profile->memory_bytes.value;
   const auto parsed = parse_quantity(text, Dimension::bytes);
   if (!parsed.value) refuse("--memory: " + parsed.problem, parsed.hint);
+  if (*parsed.value <= 0)
+    refuse("--memory must be more than nothing, not " + quote(text), "as in --memory 60GiB");
   return *parsed.value;
 }
 

@@ -7,6 +7,7 @@
 #include <climits>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <sstream>
@@ -125,6 +126,28 @@ void write_output(const std::string& path, const std::string& text, std::ostream
   if (!file)
     throw InputErrors(
         InputError{{}, "", "E-FILE-WRITE", "cannot write " + quote(path) + ": " + std::strerror(errno), ""});
+}
+
+bool same_file(const std::string& a, const std::string& b) {
+  namespace fs = std::filesystem;
+  if (a.empty() || b.empty() || a == "-" || b == "-") return false;
+  std::error_code failed;
+  return fs::weakly_canonical(fs::absolute(a), failed) == fs::weakly_canonical(fs::absolute(b), failed) &&
+         !fs::is_character_file(a, failed);
+}
+
+void check_outputs(const std::vector<std::string>& inputs,
+                   const std::vector<std::pair<std::string, std::string>>& outputs) {
+  const auto clash = [](const std::string& message) {
+    throw InputErrors(InputError{{}, "", "E-CLI", message, "name another file"});
+  };
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const auto& [option, path] = outputs[i];
+    for (const auto& input : inputs)
+      if (same_file(path, input)) clash(option + " would overwrite " + quote(input));
+    for (size_t j = 0; j < i; ++j)
+      if (same_file(path, outputs[j].second)) clash(outputs[j].first + " and " + option + " name one file");
+  }
 }
 
 std::string executable_path() {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace rehearse {
@@ -36,6 +37,14 @@ int run_guarded(const std::function<int(std::ostream& out)>& command);
 
 // Writes a whole file, or to `out` for "-". Throws InputErrors (E-FILE-WRITE).
 void write_output(const std::string& path, const std::string& text, std::ostream& out);
+
+// Whether two names are one file; "-", devices and empty names are none.
+bool same_file(const std::string& a, const std::string& b);
+
+// Throws InputErrors (E-CLI) where a file that would be written, {option, name}, is an input or another
+// output.
+void check_outputs(const std::vector<std::string>& inputs,
+                   const std::vector<std::pair<std::string, std::string>>& outputs);
 
 // Path of the running program, empty where it cannot be told.
 std::string executable_path();

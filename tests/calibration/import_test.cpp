@@ -180,6 +180,26 @@ TEST(Import, WrongElementsAreRejectedSamples) {
   EXPECT_EQ(in.samples[1].code, "wrong-result");
 }
 
+TEST(Import, KeepsTheFasterOfASizeThatStandsTwice) {
+  const std::string line =
+      "     1048576        262144     float     sum      -1    62.50   16.78   25.17       0    64.10   ";
+  const std::string log = new_log();
+  const size_t from = log.find(line), end = log.find('\n', from) + 1;
+  const Imported once = take(log);
+  const Imported twice = take(log.substr(0, end) + log.substr(from));
+  EXPECT_EQ(twice.samples.size(), once.samples.size());
+  ASSERT_EQ(twice.notes.size(), 1U);
+  EXPECT_EQ(twice.notes[0], "1 rows of a shape that stands twice: the faster one kept");
+}
+
+// Cut inside of its last number, a table would hold a time ten times too short.
+TEST(Import, RefusesATableWithoutItsLastLineBreak) {
+  const std::string table = "m,n,k,dtype,time_us\n128,128,128,bf16,10\n4096,4096,8192,bf16,1200\n";
+  EXPECT_EQ(take(table, "gemm.csv").samples.size(), 2U);
+  EXPECT_THAT(refusal(table.substr(0, table.size() - 3), "gemm.csv"),
+              HasSubstr("gemm.csv:3:1: error: the last line has no end: the file may have been cut"));
+}
+
 TEST(Import, RefusesACutLine) {
   const std::string cut = new_log().substr(0, new_log().find("  64.10   16.36") + 7);
   EXPECT_THAT(refusal(cut),

@@ -96,6 +96,28 @@ class CommandLine(Folder):
         self.assertIn(f"{self.file}:1:", result.stderr)
         self.assertIn("[E-SAMPLE]", result.stderr)
 
+    def test_no_output_overwrites_an_input(self):
+        table = os.path.join(self.folder, "gemm.csv")
+        with open(table, "w") as file:
+            file.write("m,n,k,dtype,time_us\n128,128,128,bf16,10\n4096,4096,8192,bf16,1200\n")
+        self.assertEqual(run("import", table, "--gpu", "X", "-o", self.file).returncode, 0)
+        profile = os.path.join(self.folder, "x.yaml")
+        for words, message in [
+                (["import", table, "--gpu", "X", "-o", table], f"-o would overwrite '{table}'"),
+                (["fit", self.file, "-o", profile, "--json", self.file], f"--json would overwrite '{self.file}'"),
+                (["fit", self.file, "-o", profile, "--json", profile], "-o and --json name one file"),
+                (["compare", self.file, self.file, "--json", self.file], f"--json would overwrite '{self.file}'"),
+                (["plan", profile, "-o", profile], f"-o would overwrite '{profile}'")]:
+            self.refuses(words, message + " [E-CLI]", "name another file")
+        self.assertEqual(len(records(self.file)), 2)
+        self.assertFalse(os.path.exists(profile))
+
+    def test_verify_starts_no_more_ranks_than_cores(self):
+        result = run("verify", "gpt3-175b-1024xa100")
+        self.assertEqual((result.returncode, result.stdout), (2, ""))
+        self.assertIn("error: the layout has 1024 ranks, and this machine ", result.stderr)
+        self.assertIn("[E-VERIFY]", result.stderr)
+
     def test_probes_are_listed(self):
         result = run("probes")
         self.assertEqual(result.returncode, 0)
