@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # usage: loop_test.sh BUILD_DIR SOURCE_DIR    The whole loop on this machine: what three small scenarios need is planned,
 # measured, fitted, simulated with the new profile, and run for real under mpirun. The bound is loose: another build may
-# run beside it. Exit status 77 without mpirun.
+# run beside it. Exit status 77 without mpirun, or where so much else runs that a third of the samples are unstable.
 set -euo pipefail
 
 command -v mpirun >/dev/null || {
@@ -17,10 +17,15 @@ scenarios=("$source"/scenarios/host/{dp2,tp2,pp2}.yaml)
 
 "$calibrate" plan "${scenarios[@]}" -o points.jsonl >plan.txt
 "$calibrate" run --backend host --ranks 2 --points points.jsonl --budget 60s -o samples.jsonl >run.txt || [[ $? == 1 ]]
+samples=$(grep -c '"record":"sample"' samples.jsonl) stable=$(grep -c '"status":"ok"' samples.jsonl || true)
+if ((3 * stable < 2 * samples)); then
+  echo "skipped: $stable of $samples samples are stable; too much else runs on this machine" >&2
+  exit 77
+fi
 "$calibrate" fit samples.jsonl --name host-2core -o host-2core.yaml >fit.txt
 for scenario in "${scenarios[@]}"; do
   "$build/rehearse" run "$scenario" --set profile="$folder/host-2core.yaml" --quiet >simulated.txt || [[ $? == 1 ]]
-  "$calibrate" verify "$scenario" --set profile="$folder/host-2core.yaml" --runs 3 --within 60 --json verified.json
+  "$calibrate" verify "$scenario" --set profile="$folder/host-2core.yaml" --runs 3 --within 75 --json verified.json
   grep -q '"measured_s"' verified.json
 done
 # A job of another size is refused.
