@@ -73,7 +73,7 @@ int command_compare(const Invocation& invocation, std::ostream& out) {
   options.add_options()("json", po::value(&json)->value_name("FILE|-"), "write JSON; - replaces the table");
   const auto files = parse_words(
       invocation.words,
-      {"rehearse-calibrate", "compare", "A B",
+      {"compare", "A B",
        "Compares two profiles, or two files of samples (.jsonl), where they hold the same shapes.", 2, 2},
       options, out);
   if (!files) return kDone;

@@ -152,7 +152,7 @@ int command_fit(const Invocation& invocation, std::ostream& out) {
   Words words;
   const auto files =
       parse_words(invocation.words,
-                  {"rehearse-calibrate", "fit", "SAMPLES...",
+                  {"fit", "SAMPLES...",
                    "Fits a profile to samples and says how well it does on what was kept out.", 1, 4096},
                   options_of(words), out);
   if (!files) return kDone;

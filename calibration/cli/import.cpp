@@ -109,7 +109,7 @@ int command_import(const Invocation& invocation, std::ostream& out) {
   ImportOptions options;
   const auto files =
       parse_words(invocation.words,
-                  {"rehearse-calibrate", "import", "FILE...",
+                  {"import", "FILE...",
                    "Makes samples of what nccl-tests printed (text or -J) and of CSV tables.", 1, 4096},
                   options_of(words, options), out);
   if (!files) return kDone;

@@ -91,12 +91,8 @@ int command_plan(const Invocation& invocation, std::ostream& out) {
                                          "vary the scenarios (repeatable)")(
           "output,o", po::value(&points)->value_name("FILE|-"),
           "write the points as JSON lines, for run --points; - replaces the table");
-  const CommandHelp help{"rehearse-calibrate",
-                         "plan",
-                         "[SCENARIO...]",
-                         "Lists what the steps of scenarios consist of, most of their time first.",
-                         0,
-                         1000};
+  const CommandHelp help{"plan", "[SCENARIO...]",
+                         "Lists what the steps of scenarios consist of, most of their time first.", 0, 1000};
   const auto more = parse_words(invocation.words, help, options, out);
   if (!more) return kDone;
   scenarios.insert(scenarios.end(), more->begin(), more->end());

@@ -15,8 +15,7 @@ int command_probes(const Invocation& invocation, std::ostream& out) {
   boost::program_options::options_description options;
   options.add_options()("json", boost::program_options::value(&json)->value_name("FILE|-"),
                         "write JSON; - replaces the table");
-  if (!parse_words(invocation.words, {"rehearse-calibrate", "probes", "", "Lists what run measures.", 0, 0},
-                   options, out))
+  if (!parse_words(invocation.words, {"probes", "", "Lists what run measures.", 0, 0}, options, out))
     return kDone;
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   for (const Probe& probe : probe_table()) rows.push_back({{"name", probe.name}, {"help", probe.help}});

@@ -58,6 +58,7 @@ void check(const RunOptions& options, const std::string& probes) {
   if (options.output == "-") refuse("samples go to a file, so that they survive", "-o samples.jsonl");
   if (!options.json.empty() && options.json == options.output)
     refuse("--json and -o name the same file", "samples and summary are two files");
+  check_outputs({options.points}, {{"-o", options.output}, {"--json", options.json}});
   if (!options.points.empty() && !probes.empty())
     refuse("--points and --probes are both given", "a file of points says itself what to measure");
   if (options.points == "-" && options.ranks != 1)
@@ -86,10 +87,8 @@ std::optional<RunOptions> read_run_options(const Invocation& invocation, std::os
           "seed", po::value(&seed)->value_name("N"), "other random contents (default 0)")(
           "json", po::value(&options.json)->value_name("FILE|-"), "write a summary; - replaces the table")(
           "quiet", po::bool_switch(&options.quiet), "no progress and notes on stderr");
-  if (!parse_words(
-          invocation.words,
-          {"rehearse-calibrate", "run", "", "Measures this machine's kernels and collectives.", 0, 0}, known,
-          out))
+  if (!parse_words(invocation.words, {"run", "", "Measures this machine's kernels and collectives.", 0, 0},
+                   known, out))
     return std::nullopt;
   options.budget_s = parse_duration(budget);
   if (!ranks.empty()) {

@@ -76,9 +76,9 @@ Simulated shared(Ranks& ranks, const std::string& program, const std::string& sc
 int verify(const Invocation& invocation, std::ostream& out) {
   VerifyOptions options;
   const CommandHelp help{
-      "rehearse-calibrate", "verify", "SCENARIO",
-      "Runs every kernel and collective of the simulated step for real; start it under mpirun "
-      "with one process a rank."};
+      "verify", "SCENARIO",
+      "Runs every kernel and collective of the simulated step for real, one process a rank; started "
+      "alone, it starts itself again under mpirun."};
   const auto inputs = parse_words(invocation.words, help, described(options), out);
   if (!inputs) return kDone;
   const std::string path = resolve_scenario(inputs->front(), invocation.roots);

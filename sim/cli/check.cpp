@@ -87,7 +87,7 @@ std::string to_table(const Scenario& s, const std::vector<AxisPlan>& axes,
 
 int command_check(const Invocation& invocation, std::ostream& out) {
   CommonOptions options;
-  const CommandHelp help{"rehearse", "check", "SCENARIO",
+  const CommandHelp help{"check", "SCENARIO",
                          "Reads and cross-checks a scenario, and prints its plan without simulating it."};
   if (!parse_words(invocation, help, {}, options, out)) return kDone;
   const Scenario scenario = load(options, invocation.roots).scenario;

@@ -68,7 +68,7 @@ int command_ledger(const Invocation& invocation, std::ostream& out) {
   boost::program_options::options_description extra;
   add_engine_options(extra, engine);
   const CommandHelp help{
-      "rehearse", "ledger", "SCENARIO",
+      "ledger", "SCENARIO",
       "Prints what each axis cuts, sends and saves, simulated beside closed form, and settles the sayings."};
   if (!parse_words(invocation, help, extra, common, out)) return kDone;
   const LoadedScenario loaded = load(common, invocation.roots);

@@ -17,8 +17,10 @@ bool parse_words(const Invocation& invocation, const CommandHelp& help,
       ("quiet", po::bool_switch(&options.quiet), "no notes or warnings on stderr");
   visible.add(extra);
   const auto inputs = rehearse::parse_words(invocation.words, help, visible, out);
-  if (inputs) options.input = inputs->front();
-  return inputs.has_value();
+  if (!inputs) return false;
+  options.input = inputs->front();
+  check_outputs({options.input}, {{"--json", options.json}});
+  return true;
 }
 
 LoadedScenario load(const CommonOptions& options, const DataRoots& roots) {

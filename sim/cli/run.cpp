@@ -4,7 +4,6 @@
 #include <boost/program_options/value_semantic.hpp>
 #include <charconv>
 #include <cmath>
-#include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -171,22 +170,9 @@ int dump_form(const RunOptions& options, const LoadedScenario& loaded, std::ostr
   return kDone;
 }
 
-// A file that is written must be neither an input nor another output.
-void check_outputs(const RunOptions& options, const CommonOptions& common) {
-  const std::pair<std::string_view, std::string> outputs[] = {
-      {"--trace", options.trace}, {"--json", common.json}, {"--dump", options.dump}};
-  for (const auto& [name, path] : outputs) {
-    if (same_file(path, common.input))
-      refuse(std::string(name), std::string(name) + " would overwrite the scenario", "name another file");
-    for (const auto& [other, its] : outputs)
-      if (name < other && same_file(path, its))
-        refuse(std::string(name), std::string(name) + " and " + std::string(other) + " name one file",
-               "name two files");
-  }
-}
-
 void check_options(const RunOptions& options, const CommonOptions& common) {
-  check_outputs(options, common);
+  check_outputs({common.input},
+                {{"--trace", options.trace}, {"--json", common.json}, {"--dump", options.dump}});
   if (!options.stop_after.empty() &&
       (!options.trace.empty() || !options.expect.empty() || !common.json.empty()))
     refuse("--stop-after",
@@ -226,7 +212,7 @@ int command_run(const Invocation& invocation, std::ostream& out) {
       "where --stop-after writes its text; stdout by default")(
       "expect", po::value(&options.expect)->value_name("KEY<=VALUE"),
       "exit 1 where a figure of the JSON misses (repeatable)");
-  const CommandHelp help{"rehearse", "run", "SCENARIO",
+  const CommandHelp help{"run", "SCENARIO",
                          "Simulates one training step and reports where its time and bytes go."};
   if (!parse_words(invocation, help, extra, common, out)) return kDone;
   check_options(options, common);

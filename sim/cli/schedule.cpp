@@ -69,9 +69,10 @@ bool read_options(const Invocation& invocation, ScheduleOptions& options, std::o
       ("grid", po::value(&options.grid)->value_name("LOOK"), grids.c_str())                                 //
       ("width", po::value(&options.width)->value_name("COLUMNS"),
        "of the drawing; default: the terminal's, or 120");
-  const CommandHelp help{"rehearse", "schedule", "SCENARIO",
+  const CommandHelp help{"schedule", "SCENARIO",
                          "Draws the pipeline of a step and prints its bubble and live activations."};
   if (!parse_words(invocation, help, extra, options.common, out)) return false;
+  check_outputs({options.common.input}, {{"--csv", options.csv}, {"--json", options.common.json}});
   if (options.csv == "-" && options.common.json == "-")
     refuse("--csv - and --json - cannot share standard output", "");
   if (find_named(kCsvForms, options.csv_form) == nullptr)

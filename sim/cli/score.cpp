@@ -42,7 +42,7 @@ int command_score(const Invocation& invocation, std::ostream& out) {
   boost::program_options::options_description extra;
   add_engine_options(extra, engine);
   const CommandHelp help{
-      "rehearse", "score", "TRUTH",
+      "score", "TRUTH",
       "Predicts every step of a file of measured steps that can be expressed, and says how far off."};
   if (!parse_words(invocation, help, extra, common, out)) return kDone;
   const auto truth = load_truth(common.input, invocation.roots);

@@ -22,13 +22,11 @@ namespace po = boost::program_options;
 
 namespace {
 
+std::string program_name() { return std::filesystem::path(executable_path()).filename().string(); }
+
 [[noreturn]] void refuse(const std::string& message, const CommandHelp& help) {
-  throw InputErrors(
-      InputError{{},
-                 "",
-                 "E-CLI",
-                 message,
-                 "see " + std::string(help.program) + " " + std::string(help.name) + " --help"});
+  throw InputErrors(InputError{
+      {}, "", "E-CLI", message, "see " + program_name() + " " + std::string(help.name) + " --help"});
 }
 
 // The long names, for the nearest spelling.
@@ -70,6 +68,14 @@ void check_count(const std::vector<std::string>& inputs, const CommandHelp& help
   refuse(std::to_string(help.most) + " are taken, and " + quote(inputs[help.most]) + " is one more", help);
 }
 
+bool same_file(const std::string& a, const std::string& b) {
+  namespace fs = std::filesystem;
+  if (a.empty() || b.empty() || a == "-" || b == "-") return false;
+  std::error_code failed;
+  return fs::weakly_canonical(fs::absolute(a), failed) == fs::weakly_canonical(fs::absolute(b), failed) &&
+         !fs::is_character_file(a, failed);
+}
+
 }  // namespace
 
 std::optional<std::vector<std::string>> parse_words(const std::vector<std::string>& words,
@@ -81,7 +87,7 @@ std::optional<std::vector<std::string>> parse_words(const std::vector<std::strin
   visible.add_options()("help", "this text");
   const auto values = parse(words, visible, help);
   if (values.count("help")) {
-    out << "usage: " << help.program << ' ' << help.name << (help.argument.empty() ? "" : " ")
+    out << "usage: " << program_name() << ' ' << help.name << (help.argument.empty() ? "" : " ")
         << help.argument << " [options]\n"
         << help.text << "\n\n"
         << visible;
@@ -126,14 +132,6 @@ void write_output(const std::string& path, const std::string& text, std::ostream
   if (!file)
     throw InputErrors(
         InputError{{}, "", "E-FILE-WRITE", "cannot write " + quote(path) + ": " + std::strerror(errno), ""});
-}
-
-bool same_file(const std::string& a, const std::string& b) {
-  namespace fs = std::filesystem;
-  if (a.empty() || b.empty() || a == "-" || b == "-") return false;
-  std::error_code failed;
-  return fs::weakly_canonical(fs::absolute(a), failed) == fs::weakly_canonical(fs::absolute(b), failed) &&
-         !fs::is_character_file(a, failed);
 }
 
 void check_outputs(const std::vector<std::string>& inputs,

@@ -16,7 +16,6 @@ namespace rehearse {
 inline constexpr int kDone = 0, kVerdictFails = 1, kBadInput = 2, kInternal = 3;
 
 struct CommandHelp {
-  std::string_view program;    // "rehearse"
   std::string_view name;       // "check"
   std::string_view argument;   // "SCENARIO"; empty: takes none
   std::string_view text;       // one line
@@ -38,11 +37,8 @@ int run_guarded(const std::function<int(std::ostream& out)>& command);
 // Writes a whole file, or to `out` for "-". Throws InputErrors (E-FILE-WRITE).
 void write_output(const std::string& path, const std::string& text, std::ostream& out);
 
-// Whether two names are one file; "-", devices and empty names are none.
-bool same_file(const std::string& a, const std::string& b);
-
 // Throws InputErrors (E-CLI) where a file that would be written, {option, name}, is an input or another
-// output.
+// output. "-", devices and empty names are no files.
 void check_outputs(const std::vector<std::string>& inputs,
                    const std::vector<std::pair<std::string, std::string>>& outputs);
 

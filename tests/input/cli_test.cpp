@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <regex>
 #include <string>
 
 namespace fs = std::filesystem;
@@ -101,11 +102,32 @@ TEST(Cli, WarningsGoToStderrUnlessQuiet) {
   EXPECT_THAT(quiet.out, HasSubstr("W-TP-NODE"));
 }
 
+// Whatever is to be written, the scenario stays as it was.
+TEST(Cli, NoOutputOverwritesTheScenario) {
+  const std::string file = testing::TempDir() + "cli_scenario.yaml", text = "name: mine\n";
+  for (const char* words :
+       {"check S --json S", "run S --json S", "run S --trace S", "run S --stop-after graph --dump S",
+        "ledger S --json S", "score S --json S", "schedule S --csv S", "schedules S --svg S"}) {
+    std::ofstream(file) << text;
+    const Outcome run = rehearse(std::regex_replace(words, std::regex("S"), file));
+    EXPECT_EQ(run.status, 2) << words;
+    EXPECT_EQ(run.out, "") << words;
+    EXPECT_THAT(run.err, HasSubstr(" would overwrite '" + file + "' [E-CLI]")) << words;
+    EXPECT_EQ(text_of(file), text) << words;
+  }
+  EXPECT_THAT(rehearse("run ../fuzz/base.yaml --json x.json --trace ./x.json").err,
+              HasSubstr("--trace and --json name one file [E-CLI]"));
+}
+
 TEST(Cli, HelpAndVersion) {
   const Outcome help = rehearse("--help");
   EXPECT_EQ(help.status, 0);
   EXPECT_THAT(help.out, HasSubstr("check"));
-  EXPECT_EQ(rehearse("check --help").status, 0);
+  for (const char* command : {"run", "check", "ledger", "schedule", "schedules", "score"}) {
+    const Outcome its = rehearse(std::string(command) + " --help");
+    EXPECT_EQ(its.status, 0);
+    EXPECT_THAT(its.out, testing::StartsWith("usage: rehearse " + std::string(command) + " "));
+  }
   EXPECT_THAT(rehearse("--version").out, testing::StartsWith("rehearse "));
 }
 
