@@ -40,8 +40,9 @@ void check(Words& words) {
   if (words.name.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") !=
       std::string::npos)
     refuse("a profile's name is letters, digits, '-', '_' and '.', not " + quote(words.name));
-  if (words.thin < 0 || words.thin > 0.5) refuse("--thin is a fraction up to 0.5");
-  if (words.expected < 0) refuse("--expect-median is a fraction, not negative");
+  if (words.name == "." || words.name == "..") refuse("a profile's name is that of a folder beside it");
+  if (!(words.thin >= 0 && words.thin <= 0.5)) refuse("--thin is a fraction up to 0.5");
+  if (!(words.expected >= 0)) refuse("--expect-median is a fraction, not negative");
 }
 
 void make_folder(const fs::path& folder) {

@@ -43,14 +43,19 @@ T named(const std::string& word, const Named<T> (&table)[N], const char* option)
 // Peaks and link rate of a file of constants.
 Limits limits_of(const std::string& path) {
   const Constants constants(read_file(path), path);
+  const auto value = [&](const std::string& name, Dimension dimension) {
+    const std::string text = constants.value_of(name);
+    const auto parsed = parse_quantity(text, dimension);
+    if (!text.empty() && !parsed.value) refuse("--limits: " + name + " " + parsed.problem, parsed.hint);
+    return parsed.value.value_or(0);
+  };
   Limits limits;
-  for (const auto& row : kDTypeNames) {
-    const auto peak =
-        parse_quantity(constants.value_of("device.peak." + std::string(row.name)), Dimension::flop_per_s);
-    if (peak.value) limits.peak_flops.emplace_back(row.value, *peak.value);
-  }
-  limits.link_bytes_per_s =
-      parse_quantity(constants.value_of("device.nvlink"), Dimension::bytes_per_s).value.value_or(0);
+  for (const auto& row : kDTypeNames)
+    if (const double peak = value("device.peak." + std::string(row.name), Dimension::flop_per_s); peak > 0)
+      limits.peak_flops.emplace_back(row.value, peak);
+  limits.link_bytes_per_s = value("device.nvlink", Dimension::bytes_per_s);
+  if (limits.peak_flops.empty() && limits.link_bytes_per_s == 0)
+    refuse("--limits: " + quote(path) + " holds neither device.peak nor device.nvlink");
   return limits;
 }
 
@@ -63,7 +68,6 @@ void settle(const Words& words, ImportOptions& options) {
     if (!bytes.value) refuse("--min-bytes " + bytes.problem, bytes.hint);
     options.least_bytes = *bytes.value;
   }
-  if (options.ranks < 0 || options.nodes < 0) refuse("--ranks and --nodes are positive");
   for (const auto& text : words.where) options.where.push_back(pair_of(text, "--where"));
   for (const auto& text : words.kernels) {
     options.kernels.push_back(pair_of(text, "--kernel"));
@@ -72,12 +76,16 @@ void settle(const Words& words, ImportOptions& options) {
   if (!words.limits.empty()) options.limits = limits_of(words.limits);
 }
 
+void is_positive(int count) {
+  if (count < 1) refuse("--ranks and --nodes are positive");
+}
+
 po::options_description options_of(Words& words, ImportOptions& o) {
   po::options_description all;
   all.add_options()  //
       ("output,o", po::value(&words.output)->value_name("FILE|-"),
-       "samples as JSON lines; the file is written anew")                                           //
-      ("gpu", po::value(&o.gpu)->value_name("NAME"), "the device, where the log does not name it")  //
+       "samples as JSON lines; the file is written anew")                                            //
+      ("gpu", po::value(&o.gpu)->value_name("NAME"), "the device, where the log does not name one")  //
       ("source", po::value(&o.source)->value_name("TEXT"),
        "where the figures come from; else the file's name")                                //
       ("licence", po::value(&o.licence)->value_name("TEXT"), "of the source")              //
@@ -87,10 +95,12 @@ po::options_description options_of(Words& words, ImportOptions& o) {
       ("toolkit", po::value(&o.toolkit)->value_name("TEXT"), "CUDA version")               //
       ("topology", po::value(&o.topology)->value_name("TEXT"), "how the GPUs are joined")  //
       ("op", po::value(&words.op)->value_name("OP"),
-       "the collective, where neither log nor file name says")                                            //
-      ("dtype", po::value(&words.dtype)->value_name("TYPE"), "of all rows, whatever a column says")       //
-      ("ranks", po::value(&o.ranks)->value_name("N"), "of a log that does not list them")                 //
-      ("nodes", po::value(&o.nodes)->value_name("N"), "over which the ranks lie evenly")                  //
+       "the collective, where neither log nor file name says")                                       //
+      ("dtype", po::value(&words.dtype)->value_name("TYPE"), "of all rows, whatever a column says")  //
+      ("ranks", po::value(&o.ranks)->value_name("N")->notifier(is_positive),
+       "of a log that does not list them")  //
+      ("nodes", po::value(&o.nodes)->value_name("N")->notifier(is_positive),
+       "over which the ranks lie evenly")                                                                 //
       ("min-bytes", po::value(&words.least)->value_name("SIZE"), "leave out smaller collectives: 64MiB")  //
       ("thin", po::bool_switch(&o.thin), "of collectives only the size nearest to each power of two")     //
       ("where", po::value(&words.where)->value_name("COLUMN=VALUE"),

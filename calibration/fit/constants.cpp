@@ -149,9 +149,12 @@ void add_latency(const std::vector<Taken>& taken, std::vector<NamedConstant>& ou
   const double spread = n * sxx - sx * sx;
   const double hop = spread > 0 ? std::max(0.0, (n * sxy - sx * sy) / spread) : 0.3 * sy / sx;
   const double base = std::max((sy - hop * sx) / n, 0.05 * sy / n);
-  const char* source = "all_reduce, all_gather and reduce_scatter to 4 KiB in a node";
-  out.push_back({"algorithms.ring-ll.base", micros(base), Basis::fitted, source});
-  out.push_back({"algorithms.ring-ll.hop_nvlink", micros(hop), Basis::fitted, source});
+  // One number of steps says nothing of how they and the base share the latency.
+  const Basis basis = spread > 0 ? Basis::fitted : Basis::guess;
+  const std::string source = std::string("all_reduce, all_gather and reduce_scatter to 4 KiB in a node") +
+                             (spread > 0 ? "" : ", of one number of ring steps: 0.3 of it put to them");
+  out.push_back({"algorithms.ring-ll.base", micros(base), basis, source});
+  out.push_back({"algorithms.ring-ll.hop_nvlink", micros(hop), basis, source});
   out.push_back({"algorithms.tree-ll.base", micros(base), Basis::guess, "as ring-ll"});
   out.push_back({"algorithms.tree-ll.hop_nvlink", micros(hop), Basis::guess, "as ring-ll"});
 }

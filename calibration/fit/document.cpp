@@ -71,7 +71,9 @@ std::vector<std::string> Constants::steps_of(const std::string& path) const {
   if (steps[0] == "stacks") {
     // The set that others are `like` holds all constants.
     std::string stack = root_.find("default_stack")->text;
-    for (const DocNode* stacks = root_.find("stacks"); stacks;) {
+    const DocNode* stacks = root_.find("stacks");
+    // Sets that are like each other in a ring are refused where the profile is read.
+    for (size_t left = stacks ? stacks->entries.size() : 0; left > 0; --left) {
       const DocNode* set = stacks->find(stack);
       const DocNode* like = set ? set->find("like") : nullptr;
       if (!like) break;

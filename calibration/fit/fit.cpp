@@ -94,7 +94,8 @@ std::string entry_of(const FitTable& table, const TableFit* fit, const std::stri
   const auto add = [&](const std::string& what) { caveats += (caveats.empty() ? "" : "; ") + what; };
   if (fit && fit->thinned) add(fmt::format("{} more rows left out that these predict", fit->thinned));
   if (fit && fit->held_out.n > 0)
-    add(fmt::format("error of {} rows, each kept out once: {}", fit->held_out.n, percent(fit->held_out)));
+    add(fmt::format("error of {} rows{}, each kept out once: {}", fit->held_out.n,
+                    fit->thinned ? ", those left out too" : "", percent(fit->held_out)));
   out += fmt::format("    basis: {}\n    source: {}\n    licence: {}\n",
                      table.basis == Basis::guess ? "guess" : "measured", yaml_quoted(table.source),
                      yaml_quoted(table.licence));

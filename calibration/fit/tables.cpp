@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <iterator>
 #include <map>
@@ -25,14 +26,19 @@ std::string why_left_out(const Sample& s) {
   if (flagged(s, "warm-l2")) return "warm cache";
   if (const auto* call = std::get_if<CollectiveCall>(&s.work); call && call->group.size < 2)
     return "one rank";
+  if (!std::holds_alternative<OverlapCall>(s.work) && seconds_of(s) <= 0) return "no time";
   return "";
 }
 
-// "h100_1x8_all_reduce" of "import h100_1x8_all_reduce.csv"; empty where it was measured here.
+// "h100_1x8_all_reduce" of "import h100_1x8_all_reduce.csv", without what YAML or SVG would read otherwise;
+// empty where it was measured here.
 std::string stem_of(const Environment& e) {
   constexpr std::string_view kImport = "import ";
   if (!e.command.starts_with(kImport)) return "";
-  return std::filesystem::path(e.command.substr(kImport.size())).stem().string();
+  std::string stem = std::filesystem::path(e.command.substr(kImport.size())).stem().string();
+  for (char& c : stem)
+    if (!std::isalnum(static_cast<unsigned char>(c)) && c != '-' && c != '_' && c != '.') c = '_';
+  return stem;
 }
 
 // Where a sample belongs: key of its table, the kind and the row's keys; no key: to none.
@@ -156,7 +162,6 @@ std::vector<FitTable> tables_of(const std::vector<Taken>& taken) {
   std::map<std::string, size_t> at;
   std::set<std::string> files;
   for (const auto& t : taken) {
-    if (seconds_of(*t.sample) <= 0) continue;
     Place place = std::visit([&](const auto& call) { return place_of(call, by_role); }, t.sample->work);
     if (place.key.empty()) continue;
     const std::string stem = stem_of(*t.environment);

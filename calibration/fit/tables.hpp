@@ -44,7 +44,7 @@ struct Gathered {
   std::vector<std::pair<std::string, int>> left_out;  // reason, samples
 };
 
-// All that are ok and of use: not of one rank, not throttled, not from a warm cache.
+// All that are ok and of use: with a time, not of one rank, not throttled, not from a warm cache.
 Gathered gather(const std::vector<FitInput>& inputs);
 
 // The tables of these samples. One table a kind, type and role, kernel or direction; imported collectives and

@@ -57,8 +57,8 @@ class Row {
   }
   double whole(std::string_view column) const {
     const double value = number(column);
-    if (value != std::floor(value))
-      refuse(at(column).column, "E-IMPORT-ROW", std::string(column) + " must be a whole number");
+    if (!is_count(value))
+      refuse(at(column).column, "E-IMPORT-ROW", std::string(column) + " must be a whole number up to 2^53");
     return value;
   }
   bool flag(std::string_view column) const {
@@ -117,6 +117,9 @@ Work attention(Row& row) {
   AttentionCall call{row.dtype(DType::bf16), false, {}};
   call.shape = {row.whole("batch"),    row.whole("seq"),      row.whole("heads"),
                 row.whole("kv_heads"), row.whole("head_dim"), row.flag("causal")};
+  if (std::fmod(call.shape.heads, call.shape.kv_heads) != 0)
+    row.refuse(row.column("kv_heads"), "E-IMPORT-ROW",
+               fmt::format("{} heads do not share {} of keys evenly", call.shape.heads, call.shape.kv_heads));
   call.backward = row.choose<bool>("direction", {{"fwd", false}, {"bwd", true}});
   return call;
 }
@@ -140,6 +143,8 @@ Work collective(Row& row) {
   const double ranks = row.whole("ranks"), nodes = row.whole("nodes"), each = row.whole("gpus_per_node");
   if (ranks != nodes * each)
     row.refuse(row.column("ranks"), "E-IMPORT-RANKS", "ranks is not nodes x gpus_per_node");
+  if (ranks > kMostRanks)
+    row.refuse(row.column("ranks"), "E-IMPORT-RANKS", fmt::format("more than {} ranks", kMostRanks));
   if (ranks == 1)
     row.refuse(row.column("ranks"), "E-IMPORT-ONE-RANK", "a collective of one rank moves nothing");
   CollectiveCall call{op->value, row.dtype(DType::fp32), row.whole("bytes"), {}, false};

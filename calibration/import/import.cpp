@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
+#include <iterator>
 #include <map>
 
 #include "calibration/import/parts.hpp"
@@ -43,7 +43,7 @@ void bound(Sample& s, const Limits& limits) {
 double size_of(const Sample& s) { return std::get<CollectiveCall>(s.work).bytes; }
 
 // The size nearest to each power of two, of two as near ones the smaller.
-void thin(std::vector<Sample>& samples) {
+std::vector<Sample> thinned(std::vector<Sample> samples) {
   std::sort(samples.begin(), samples.end(),
             [](const auto& a, const auto& b) { return size_of(a) < size_of(b); });
   std::vector<Sample> kept;
@@ -54,7 +54,20 @@ void thin(std::vector<Sample>& samples) {
     });
     if (kept.empty() || size_of(kept.back()) != size_of(*nearest)) kept.push_back(*nearest);
   }
-  samples = std::move(kept);
+  return kept;
+}
+
+// Each operation, type and group by itself.
+void thin(std::vector<Sample>& samples) {
+  std::map<std::string, std::vector<Sample>> curves;
+  for (auto& s : samples) {
+    CollectiveCall call = std::get<CollectiveCall>(s.work);
+    call.bytes = 1;
+    curves[point_of(call)].push_back(std::move(s));
+  }
+  samples.clear();
+  for (auto& [point, curve] : curves)
+    std::ranges::move(thinned(std::move(curve)), std::back_inserter(samples));
 }
 
 void select(Imported& in, const ImportOptions& options) {
@@ -109,9 +122,9 @@ Imported import_text(const std::string& text, const std::string& file, const Imp
     read_nccl_text(text, file, options, out);
   else
     refuse(file, lines[0], 1, "E-IMPORT-FORMAT", "neither a log of nccl-tests nor a table of known columns");
+  for (auto& s : out.samples) bound(s, out.environment.limits);
   keep_fastest(out);
   select(out, options);
-  for (auto& s : out.samples) bound(s, out.environment.limits);
   out.environment.id = digest_of(out.environment);
   for (auto& s : out.samples) s.environment = out.environment.id;
   return out;

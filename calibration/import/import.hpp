@@ -10,7 +10,8 @@
 namespace rehearse::calibration {
 
 struct ImportOptions {
-  std::string gpu, source, licence, caveats, library, driver, toolkit, topology;
+  std::string gpu;  // the device; where ranks list several, what to file them under
+  std::string source, licence, caveats, library, driver, toolkit, topology;
   std::optional<CollectiveOp> op;  // where a log does not name its operation
   std::optional<DType> dtype;      // where a table has no column for it; also replaces the column's
   int ranks = 0, nodes = 0;        // where a log does not list its ranks; 0: by the log
@@ -28,12 +29,13 @@ struct Imported {
 };
 
 // Reads one file's text. Of out-of-place and in-place times the smaller is kept: the first calls of a size
-// are often slow out of place only. Throws InputErrors with line and column:
+// are often slow out of place only. Where a log's end says that results were wrong and no row says which, all
+// samples are rejected. Throws InputErrors with line and column:
 //   E-IMPORT-FORMAT   neither nccl-tests text or JSON nor a CSV table of known columns
 //   E-IMPORT-HEADER   a table without its header, or with other columns
 //   E-IMPORT-ROW      a row that is cut, too long, or holds what is no number
 //   E-IMPORT-TWO      a second table in one file
-//   E-IMPORT-RANKS    ranks that are not listed, or all the same GPU (built without MPI)
+//   E-IMPORT-RANKS    ranks that are not listed, of different GPUs, or all the same GPU (built without MPI)
 //   E-IMPORT-ONE-RANK a collective of one rank
 //   E-IMPORT-OP       an operation that is not named, or not known
 //   E-IMPORT-BUSBW    busbw 0 where time and size say otherwise; time, algbw and busbw that contradict

@@ -37,9 +37,8 @@ struct Place {
 };
 
 int integer(const Json& object, const char* key, int fallback) {
-  return object.is_object() && object.contains(key) && object[key].is_number_integer()
-             ? object[key].get<int>()
-             : fallback;
+  if (!object.is_object() || !object.contains(key) || !object[key].is_number_integer()) return fallback;
+  return static_cast<int>(std::clamp(object[key].get<double>(), -1.0, kMostRanks));
 }
 std::string word(const Json& object, const char* key) {
   return object.is_object() && object.contains(key) && object[key].is_string()
@@ -47,21 +46,36 @@ std::string word(const Json& object, const char* key) {
              : "";
 }
 
-// A process lists the first of its GPUs, nThread x nGpus of them are its own.
-Job job_of(const Json& json, const Place& place, const ImportOptions& options, Environment& environment) {
-  const Json& config = place.at(json, "config", "the file", "E-IMPORT-HEADER");
-  const int each = integer(config, "nthreads", 1) * integer(config, "ngpus", 1);
+// A process lists the first of its GPUs, nThread x nGpus of them are its own. Ranks by host.
+std::map<std::string, int> hosts_of(const Json& config, const Place& place, const ImportOptions& options,
+                                    Environment& environment) {
+  const double each = 1.0 * integer(config, "nthreads", 1) * integer(config, "ngpus", 1);
+  const Json devices = config.contains("devices") ? config["devices"] : Json::array();
+  if (each < 1 || each * static_cast<double>(devices.size()) > kMostRanks)
+    place.refuse("config", "E-IMPORT-RANKS", "nthreads x ngpus is no number of GPUs");
   std::map<std::string, int> hosts;
   std::set<int> ranks_seen;
-  const Json devices = config.contains("devices") ? config["devices"] : Json::array();
+  std::optional<std::string> gpu;
   for (const auto& d : devices) {
-    hosts[word(d, "hostname")] += each;
+    hosts[word(d, "hostname")] += static_cast<int>(each);
     if (!ranks_seen.insert(integer(d, "rank", -1)).second)
       place.refuse("config.devices", "E-IMPORT-RANKS", "a rank stands twice",
                    "nccl-tests was built without MPI=1");
-    if (environment.device.empty()) environment.device = word(d, "device_info");
+    if (!gpu) gpu = word(d, "device_info");
+    if (options.gpu.empty() && word(d, "device_info") != *gpu)
+      place.refuse("config.devices", "E-IMPORT-RANKS",
+                   "ranks are on " + quote(*gpu) + " and on " + quote(word(d, "device_info")),
+                   "say --gpu NAME if that is one kind of device");
   }
-  int ranks = static_cast<int>(ranks_seen.size()) * each, nodes = static_cast<int>(hosts.size());
+  if (environment.device.empty()) environment.device = gpu.value_or("");
+  return hosts;
+}
+
+Job job_of(const Json& json, const Place& place, const ImportOptions& options, Environment& environment) {
+  const Json& config = place.at(json, "config", "the file", "E-IMPORT-HEADER");
+  const auto hosts = hosts_of(config, place, options, environment);
+  int ranks = 0, nodes = static_cast<int>(hosts.size());
+  for (const auto& [host, count] : hosts) ranks += count;
   if (options.ranks)
     ranks = options.ranks, nodes = std::max(1, options.nodes);
   else if (options.nodes)
@@ -72,6 +86,9 @@ Job job_of(const Json& json, const Place& place, const ImportOptions& options, E
   if (ranks == 1)
     place.refuse("config.devices", "E-IMPORT-ONE-RANK", "a collective of one rank moves nothing");
   if (ranks % nodes) place.refuse("config.devices", "E-IMPORT-RANKS", "ranks do not divide over nodes");
+  for (const auto& [host, count] : hosts)
+    if (!options.ranks && !options.nodes && count != ranks / nodes)
+      place.refuse("config.devices", "E-IMPORT-RANKS", "nodes have different numbers of ranks");
   auto op = options.op;
   if (!op && json.contains("args") && json["args"].is_array() && !json["args"].empty() &&
       json["args"][0].is_string())
@@ -89,6 +106,8 @@ NcclRow row_of(const Json& result, const std::string& path, const Place& place) 
   NcclRow row;
   row.bytes = place.number(result, "size", path);
   row.count = place.number(result, "count", path);
+  if (!is_count(row.bytes) || !is_count(row.count))
+    place.refuse(path, "E-IMPORT-ROW", "size and count must be whole numbers up to 2^53");
   row.type = word(result, "type");
   for (const char* half : {"out_of_place", "in_place"}) {
     if (!result.contains(half) || result[half].is_null()) continue;
@@ -107,6 +126,13 @@ NcclRow row_of(const Json& result, const std::string& path, const Place& place) 
   }
   if (row.halves.empty()) place.refuse(path, "E-IMPORT-ROW", "holds no time");
   return row;
+}
+
+// The count of what the file's end says is wrong; 0: nothing.
+double wrong_in(const Json& json, const char* key) {
+  const bool stated = json.contains(key) && json[key].is_object() && json[key].contains("count");
+  const Json count = stated ? json[key]["count"] : Json(0);
+  return count.is_number() ? count.get<double>() : 0;
 }
 
 void facts_of(const Json& json, Environment& environment) {
@@ -145,6 +171,8 @@ void read_nccl_json(const std::string& text, const std::string& file, const Impo
   if (!results.is_array() || results.empty()) place.refuse("results", "E-IMPORT-ROW", "holds no rows");
   facts_of(json, out.environment);
   const Job job = job_of(json, place, options, out.environment);
+  const double ranks = job.nodes * job.per_node;
+  bool rows_tell = false;
   for (size_t i = 0; i < results.size(); ++i) {
     const std::string path = fmt::format("results[{}]", i);
     const NcclRow row = row_of(results[i], path, place);
@@ -155,10 +183,17 @@ void read_nccl_json(const std::string& text, const std::string& file, const Impo
     const auto dtype = nccl_type(row.type);
     if (!dtype)
       place.refuse(path, "E-IMPORT-ROW", "a type that the simulator does not know: " + quote(row.type));
-    if (const auto found = contradiction(row, job.op, job.nodes * job.per_node))
+    const double width = rehearse::bytes_of(*dtype);
+    if (row.count * width != row.bytes && row.count * width * ranks != row.bytes)
+      place.refuse(path, "E-IMPORT-ROW", "the size is not count x the width of the type");
+    for (const auto& half : row.halves) rows_tell |= half.wrong > 0;
+    if (const auto found = contradiction(row, job.op, static_cast<int>(ranks)))
       place.refuse(path, found->code, found->message);
     out.samples.push_back(sample_of(row, job, options.dtype.value_or(*dtype)));
   }
+  for (const char* key : {"out_of_bounds", "bitwise_mismatches"})
+    if (const double wrong = wrong_in(json, key); wrong > 0)
+      reject_wrong(out, rows_tell, fmt::format("the file says {} of {}", key, wrong));
 }
 
 }  // namespace rehearse::calibration::importing

@@ -46,6 +46,7 @@ class Reader {
     if (columns_.empty())
       refuse(file_, {"", last_.number}, 1, "E-IMPORT-HEADER", "no header of a table in it");
     if (rows_ == 0) refuse(file_, last_, 1, "E-IMPORT-ROW", "the table has no rows");
+    if (!failed_.empty()) reject_wrong(out_, rows_tell_, failed_);
     if (empty_rows_) out_.notes.push_back(fmt::format("{} rows of 0 bytes left out", empty_rows_));
   }
 
@@ -61,7 +62,10 @@ class Reader {
     if (words.empty()) return;
     if (words.size() > 1 && words[0].text == "size" && words[1].text == "count") return header(line, words);
     if (words[0].text == "Rank") return device(line, words);
-    if (comment || !is_integer(words[0].text)) return remark(line, body);
+    // What has a count and a type is a row, whatever its first field became.
+    const bool broken_row = !columns_.empty() && !ended_ && words.size() > 3 && is_integer(words[1].text) &&
+                            nccl_type(words[2].text).has_value();
+    if (comment || (!is_integer(words[0].text) && !broken_row)) return remark(line, body);
     if (words.size() > 1 && words[1].text == "Rank") return;
     if (columns_.empty()) {
       if (words.size() >= 8 && is_integer(words[1].text))
@@ -84,8 +88,11 @@ class Reader {
       const size_t begin = body.substr(0, at).find_last_of(" \t/");
       program_ = body.substr(begin == std::string_view::npos ? 0 : begin + 1, at);
     }
-    const bool sum = body.find("Out of bounds values") != std::string_view::npos ||
-                     body.find("Avg bus bandwidth") != std::string_view::npos;
+    const bool wrong = body.find("Out of bounds values") != std::string_view::npos ||
+                       body.find("Bitwise mismatches") != std::string_view::npos;
+    if (wrong && body.find("FAILED") != std::string_view::npos)
+      failed_ = "the log says " + quote(body.substr(body.find_first_not_of(" \t")));
+    const bool sum = wrong || body.find("Avg bus bandwidth") != std::string_view::npos;
     if (!sum) return;
     if (columns_.empty())
       refuse(file_, line, 1, "E-IMPORT-HEADER", "the table's end stands before any header");
@@ -95,7 +102,7 @@ class Reader {
   // 22903 = 2.29.3
   void version(std::string_view digits) {
     int code = 0;
-    for (const char c : digits.substr(0, digits.find_first_not_of("0123456789")))
+    for (const char c : digits.substr(0, std::min<size_t>(digits.find_first_not_of("0123456789"), 9)))
       code = code * 10 + (c - '0');
     if (out_.environment.collectives_library.empty() && code > 0)
       out_.environment.collectives_library =
@@ -123,6 +130,11 @@ class Reader {
       refuse(file_, line, words[0].column, "E-IMPORT-RANKS",
              fmt::format("rank {} stands twice: every process ran on its own", d.rank),
              "nccl-tests was built without MPI=1");
+    if (options_.gpu.empty() && !devices_.empty() && d.name != devices_[0].name)
+      refuse(file_, line, words[0].column, "E-IMPORT-RANKS",
+             fmt::format("rank {} is on {}, rank {} on {}", d.rank, quote(d.name), devices_[0].rank,
+                         quote(devices_[0].name)),
+             "say --gpu NAME if that is one kind of device");
     devices_.push_back(std::move(d));
   }
 
@@ -194,6 +206,7 @@ class Reader {
     if (!dtype)
       refuse(file_, line, words[2].column, "E-IMPORT-ROW",
              "a type that the simulator does not know: " + quote(r.type));
+    for (const auto& half : r.halves) rows_tell_ |= half.wrong > 0;
     const double width = rehearse::bytes_of(*dtype), ranks = job_.nodes * job_.per_node;
     if (r.count * width != r.bytes && r.count * width * ranks != r.bytes)
       refuse(file_, line, words[0].column, "E-IMPORT-ROW", "the size is not count x the width of the type");
@@ -212,6 +225,8 @@ class Reader {
     const bool unchecked = column == "error" || column == "#wrong";
     if (!read_number(word.text, value) && !(unchecked && word.text == "N/A"))
       refuse(file_, line, word.column, "E-IMPORT-ROW", column + " is no number: " + quote(word.text));
+    if ((column == "size" || column == "count") && !is_count(value))
+      refuse(file_, line, word.column, "E-IMPORT-ROW", column + " must be a whole number up to 2^53");
     if (column == "size") r.bytes = value;
     if (column == "count") r.count = value;
     if (column == "time") r.halves.emplace_back().time_us = value;
@@ -236,7 +251,8 @@ class Reader {
   Job job_{};
   Line last_{"", 1};
   int rows_ = 0, empty_rows_ = 0;
-  bool ended_ = false;
+  bool ended_ = false, rows_tell_ = false;  // which size has wrong results
+  std::string failed_;                      // the log's last word on them
 };
 
 }  // namespace

@@ -51,6 +51,8 @@ bool read_number(std::string_view text, double& out) {
   return error == std::errc() && stop == text.data() + text.size() && std::isfinite(out) && out >= 0;
 }
 
+bool is_count(double value) { return value == std::floor(value) && value <= 9007199254740992.0; }
+
 std::optional<CollectiveOp> op_in(std::string_view name) {
   static constexpr std::pair<std::string_view, CollectiveOp> kWords[] = {
       {"all_reduce", CollectiveOp::all_reduce},
@@ -133,6 +135,11 @@ Sample sample_of(const NcclRow& row, const Job& job, DType dtype) {
     s.reason = fmt::format("{} wrong elements", best->wrong);
   }
   return s;
+}
+
+void reject_wrong(Imported& in, bool rows_tell, const std::string& reason) {
+  if (rows_tell) return;
+  for (auto& s : in.samples) s.status = Status::rejected, s.code = "wrong-result", s.reason = reason;
 }
 
 Environment environment_of(const std::string& file, const ImportOptions& options) {

@@ -28,6 +28,10 @@ std::vector<Word> words_of(std::string_view line);
 // A decimal number, not negative; false for anything else, "nan" and "inf" included.
 bool read_number(std::string_view text, double& out);
 
+// Whether a file of samples can hold it as a size or a dimension.
+bool is_count(double value);
+inline constexpr double kMostRanks = 1 << 20;  // larger than any job, and far from what an int holds
+
 // One line of nccl-tests, text or JSON.
 struct NcclRow {
   double bytes = 0, count = 0;
@@ -54,6 +58,10 @@ struct Job {
 };
 // The row as a sample; of two halves the faster one.
 Sample sample_of(const NcclRow& row, const Job& job, DType dtype);
+
+// What a log that found wrong results says of them at its end: where no row tells which size they are of,
+// none is believed.
+void reject_wrong(Imported& in, bool rows_tell, const std::string& reason);
 
 // Environment of an imported file, its id not yet set.
 Environment environment_of(const std::string& file, const ImportOptions& options);

@@ -139,6 +139,26 @@ TEST(Fit, LatencyAndRateOfCollectives) {
   EXPECT_NEAR(p->nvlink_efficiency.value, 1, 0.02);
 }
 
+TEST(Fit, HowOneLatencyIsSharedIsAGuess) {
+  Machine m;
+  m.add(CollectiveCall{CollectiveOp::all_gather, DType::fp32, 64, {2, 1, false, 1, 2}}, 10e-6);
+  const Fit fit = fit_of(m);
+  const auto p = load(fit);
+  EXPECT_NEAR(p->algorithms[0].base_s.value, 7e-6, 1e-12);
+  EXPECT_NEAR(p->algorithms[0].hop_nvlink_s.value, 3e-6, 1e-12);
+  EXPECT_EQ(p->algorithms[0].base_s.basis, Basis::guess);
+  EXPECT_EQ(load(fit_of(whole_machine()))->algorithms[0].base_s.basis, Basis::fitted);
+}
+
+TEST(Fit, ATableIsNamedAfterItsFileWithoutWhatYamlReads) {
+  Machine m;
+  m.add(GemmCall{DType::bf16, GemmRole::forward, {128, 128, 512}}, 1e-3);
+  auto& [id, environment] = *m.file.environments.begin();
+  environment.command = "import my log: <#1>.csv";
+  const auto p = load(fit_of(m));
+  EXPECT_EQ(p->gemm.at(0).file, "my_log____1_.csv");
+}
+
 TEST(Fit, SaysHowWellItDoesOnWhatWasKeptOut) {
   const Fit fit = fit_of(whole_machine());
   ASSERT_FALSE(fit.fits.empty());
@@ -166,8 +186,10 @@ TEST(Fit, WhatWasNotBelievedTakesNoPart) {
   m.add(CollectiveCall{CollectiveOp::all_reduce, DType::fp32, 64, {1, 1, false, 1, 1}}, 1e-6).status =
       Status::unfit;
   m.add(GemmCall{DType::fp32, GemmRole::forward, {4096, 4096, 8192}}, 1).flags = {"throttled"};
+  m.add(GemmCall{DType::fp32, GemmRole::forward, {4096, 8192, 8192}}, 1).device.n = 0;
   const Fit fit = fit_of(m);
   EXPECT_EQ(fit.samples, before);
+  EXPECT_THAT(fit.left_out, Contains(std::pair<std::string, int>("no time", 1)));
   EXPECT_THAT(fit.left_out, Contains(std::pair<std::string, int>("rejected: above-peak", 1)));
   EXPECT_THAT(fit.left_out, Contains(std::pair<std::string, int>("throttled", 1)));
   EXPECT_EQ(load(fit)->gemm[0].rows.size(), 45u);
@@ -207,6 +229,17 @@ TEST(Fit, AWrongConstantIsRefused) {
     FAIL();
   } catch (const InputErrors& errors) {
     EXPECT_THAT(errors.what(), HasSubstr("device.hbm.value"));
+  }
+}
+
+TEST(Fit, ConstantsThatAreLikeEachOtherInARingAreRefused) {
+  FitOptions options{"box", "default_stack: a\nstacks:\n  a: {help: a, like: b}\n  b: {help: b, like: a}\n",
+                     "c.yaml", 0};
+  try {
+    fit_of(whole_machine(), options);
+    FAIL();
+  } catch (const InputErrors& errors) {
+    EXPECT_THAT(errors.what(), HasSubstr("names no set of constants above it: 'b' [E-PROFILE-STACK]"));
   }
 }
 

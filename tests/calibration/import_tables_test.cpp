@@ -1,38 +1,15 @@
 // Tables as the import takes them.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include "calibration/import/import.hpp"
-#include "sim/base/error.hpp"
+#include "tests/calibration/import_fixture.hpp"
 
 namespace rehearse::calibration {
 namespace {
 
+using test::call_of;
+using test::refusal;
+using test::replaced;
+using test::take;
 using testing::HasSubstr;
 using testing::StartsWith;
-
-Imported take(const std::string& text, const std::string& file = "log.txt",
-              const ImportOptions& options = {}) {
-  return import_text(text, file, options);
-}
-
-std::string refusal(const std::string& text, const std::string& file = "log.txt",
-                    const ImportOptions& options = {}) {
-  try {
-    import_text(text, file, options);
-  } catch (const InputErrors& errors) {
-    return errors.what();
-  }
-  return "taken";
-}
-
-const CollectiveCall& call_of(const Sample& s) { return std::get<CollectiveCall>(s.work); }
-
-std::string replaced(std::string text, const std::string& from, const std::string& to) {
-  const size_t at = text.find(from);
-  EXPECT_NE(at, std::string::npos) << from;
-  return at == std::string::npos ? text : text.replace(at, from.size(), to);
-}
 
 const char* const kCollectives =
     "op,ranks,nodes,gpus_per_node,bytes,time_us,algbw_GBps,busbw_GBps,inplace_time_us\n"
@@ -64,6 +41,40 @@ TEST(Import, ThinsToPowersOfTwo) {
   std::vector<double> sizes;
   for (const auto& s : take(table, "log.txt", options).samples) sizes.push_back(call_of(s).bytes);
   EXPECT_EQ(sizes, (std::vector<double>{2000, 4000, 8000, 16400}));
+}
+
+// A table of several operations is several curves.
+TEST(Import, ThinsEachOperationByItself) {
+  std::string table = "op,ranks,nodes,gpus_per_node,bytes,time_us,algbw_GBps,busbw_GBps\n";
+  for (const char* op : {"send_recv,2,1,2,", "broadcast,2,1,2,", "send_recv,4,1,4,"})
+    for (int bytes : {2000, 3000, 4000})
+      table += op + std::to_string(bytes) + ",1," + std::to_string(bytes * 1e-3) + "," +
+               std::to_string(bytes * 1e-3) + "\n";
+  ImportOptions options;
+  options.thin = true;
+  EXPECT_EQ(take(table, "log.txt", options).samples.size(), 6u);
+}
+
+// The faster of two rows of a shape is kept, but not one that no device can have reached.
+TEST(Import, WhatIsNotBelievedDoesNotReplaceWhatIs) {
+  ImportOptions options;
+  options.limits.peak_flops = {{DType::bf16, 100e12}};
+  const Imported in =
+      take("m,n,k,dtype,time_us\n1024,1024,1024,bf16,22\n1024,1024,1024,bf16,2\n", "log.txt", options);
+  ASSERT_EQ(in.samples.size(), 1u);
+  EXPECT_EQ(in.samples[0].status, Status::ok);
+  EXPECT_DOUBLE_EQ(in.samples[0].device.median, 22e-6);
+}
+
+TEST(Import, RefusesShapesThatCannotBe) {
+  const std::string gemm = "m,n,k,dtype,time_us\n128,1e30,128,bf16,4\n";
+  EXPECT_THAT(refusal(gemm), StartsWith("log.txt:2:5: error: n must be a whole number up to 2^53"));
+  EXPECT_THAT(
+      refusal("batch,seq,heads,kv_heads,head_dim,causal,direction,time_us\n1,4096,16,5,128,1,fwd,9\n"),
+      StartsWith("log.txt:2:11: error: 16 heads do not share 5 of keys evenly [E-IMPORT-ROW]"));
+  EXPECT_THAT(refusal("op,ranks,nodes,gpus_per_node,bytes,time_us,algbw_GBps,busbw_GBps\n"
+                      "all_gather,8589934592,1073741824,8,8,1,1,1\n"),
+              StartsWith("log.txt:2:12: error: more than 1048576 ranks [E-IMPORT-RANKS]"));
 }
 
 TEST(Import, ReadsTablesOfKernels) {

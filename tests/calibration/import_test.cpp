@@ -1,37 +1,15 @@
 // Logs written for these tests in the forms that nccl-tests prints.
-#include "calibration/import/import.hpp"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include "sim/base/error.hpp"
+#include "tests/calibration/import_fixture.hpp"
 
 namespace rehearse::calibration {
 namespace {
 
+using test::call_of;
+using test::refusal;
+using test::replaced;
+using test::take;
 using testing::HasSubstr;
 using testing::StartsWith;
-
-Imported take(const std::string& text, const std::string& file = "log.txt",
-              const ImportOptions& options = {}) {
-  return import_text(text, file, options);
-}
-
-std::string refusal(const std::string& text, const std::string& file = "log.txt",
-                    const ImportOptions& options = {}) {
-  try {
-    import_text(text, file, options);
-  } catch (const InputErrors& errors) {
-    return errors.what();
-  }
-  return "taken";
-}
-
-std::string replaced(std::string text, const std::string& from, const std::string& to) {
-  const size_t at = text.find(from);
-  EXPECT_NE(at, std::string::npos) << from;
-  return at == std::string::npos ? text : text.replace(at, from.size(), to);
-}
 
 const char* const kDevices =
     "# Using devices\n"
@@ -97,7 +75,16 @@ std::string gather_log() {
          "0e+00\n";
 }
 
-const CollectiveCall& call_of(const Sample& s) { return std::get<CollectiveCall>(s.work); }
+std::string json_log() {
+  return R"({"version":2,"start_time":"2026-02-03 04:05:06","args":["\/opt\/build\/reduce_scatter_perf","-b","8"],)"
+         R"("env":["HOME=\/root","NCCL_ALGO=Ring"],"nccl_version":22903,"config":{"nthreads":1,"ngpus":1,"minimum_bytes":8,)"
+         R"("devices":[{"rank":0,"group":0,"pid":1,"hostname":"a","device":0,"device_hex":"0000:1b:00","device_info":"NVIDIA B200"},)"
+         R"({"rank":1,"group":0,"pid":2,"hostname":"b","device":0,"device_hex":"0000:1b:00","device_info":"NVIDIA B200"}]},)"
+         R"("results":[{"size":1048576,"count":131072,"type":"float","redop":"sum","root":"    -1","out_of_place":{"time":50.000000,)"
+         R"("alg_bw":20.971520,"bus_bw":10.485760,"nwrong":0.000000},"in_place":{"time":40.000000,"alg_bw":26.214400,"bus_bw":13.107200,)"
+         R"("nwrong":null},"actual_iterations":20,"experiment_name":"x"}],"out_of_bounds":{"count":0,"okay":"true"},)"
+         R"("average_bus_bandwidth":{"bandwidth":11.8,"okay":"unchecked"},"errors":[],"end_time":"2026-02-03 04:05:07"})";
+}
 
 TEST(Import, ReadsTheTableOfToday) {
   const Imported in = take(new_log());
@@ -180,6 +167,58 @@ TEST(Import, WrongElementsAreRejectedSamples) {
   EXPECT_EQ(in.samples[1].code, "wrong-result");
 }
 
+// Which size is wrong, the rows say; where they do not, none is believed.
+TEST(Import, ALogThatFoundWrongResultsIsBelievedOnlyWhereItsRowsTellWhich) {
+  const std::string failed = replaced(new_log(), "values : 0 OK", "values : 5 FAILED");
+  for (const auto& s : take(failed).samples) {
+    EXPECT_EQ(s.status, Status::rejected);
+    EXPECT_EQ(s.code, "wrong-result");
+    EXPECT_EQ(s.reason, "the log says 'Out of bounds values : 5 FAILED'");
+  }
+  const Imported told = take(replaced(failed, "25.17       0", "25.17       5"));
+  EXPECT_EQ(told.samples[0].status, Status::ok);
+  EXPECT_EQ(told.samples[1].reason, "5 wrong elements");
+  const Imported bitwise =
+      take(replaced(new_log(), "values : 0 OK\n", "values : 0 OK\n# Bitwise mismatches   : 2 FAILED\n"));
+  EXPECT_EQ(bitwise.samples[0].code, "wrong-result");
+  // A bandwidth below what was asked for is no wrong result.
+  EXPECT_EQ(take(replaced(new_log(), "12.4295 ", "12.4295 FAILED")).samples[0].status, Status::ok);
+  for (const char* where : {"\"out_of_bounds\"", "\"bitwise_mismatches\""}) {
+    const std::string json = replaced(json_log(), "\"out_of_bounds\":{\"count\":0,\"okay\":\"true\"}",
+                                      std::string(where) + ":{\"count\":3,\"okay\":\"false\"}");
+    EXPECT_EQ(take(json).samples[0].code, "wrong-result");
+    const Imported row = take(replaced(json, "\"nwrong\":0.000000", "\"nwrong\":3.000000"));
+    EXPECT_EQ(row.samples[0].status, Status::ok);  // the faster call was right
+  }
+}
+
+TEST(Import, RefusesRanksOfDifferentGpusUnlessTheyAreNamed) {
+  const std::string mixed = replaced(new_log(), "[0x91] NVIDIA H100 80GB HBM3", "[0x91] NVIDIA H200");
+  EXPECT_THAT(refusal(mixed), StartsWith("log.txt:7:4: error: rank 1 is on 'NVIDIA H200', rank 0 on "
+                                         "'NVIDIA H100 80GB HBM3' [E-IMPORT-RANKS]"));
+  ImportOptions named;
+  named.gpu = "Hopper";
+  EXPECT_EQ(take(mixed, "log.txt", named).environment.device, "Hopper");
+  const std::string json = replaced(json_log(), "NVIDIA B200\"}]", "NVIDIA B300\"}]");
+  EXPECT_THAT(refusal(json), HasSubstr("ranks are on 'NVIDIA B200' and on 'NVIDIA B300' [E-IMPORT-RANKS]"));
+  EXPECT_EQ(take(json, "log.txt", named).environment.device, "Hopper");
+}
+
+TEST(Import, RefusesCountsThatNoFileOfSamplesHolds) {
+  EXPECT_THAT(refusal(replaced(new_log(), "     1048576        262144", "     99999999999999999999 262144")),
+              StartsWith("log.txt:15:6: error: size must be a whole number up to 2^53 [E-IMPORT-ROW]"));
+  EXPECT_THAT(refusal(replaced(new_log(), "        262144 ", "      262144.5 ")),
+              HasSubstr("count must be a whole number up to 2^53 [E-IMPORT-ROW]"));
+  EXPECT_THAT(refusal(replaced(json_log(), "\"size\":1048576", "\"size\":1e30")),
+              HasSubstr("size and count must be whole numbers up to 2^53"));
+  EXPECT_THAT(refusal(replaced(json_log(), "\"count\":131072", "\"count\":131073")),
+              HasSubstr("the size is not count x the width"));
+  EXPECT_THAT(refusal(replaced(json_log(), "\"ngpus\":1", "\"ngpus\":0")),
+              HasSubstr("nthreads x ngpus is no number of GPUs [E-IMPORT-RANKS]"));
+  EXPECT_THAT(refusal(replaced(json_log(), "\"ngpus\":1", "\"ngpus\":99999999999")),
+              HasSubstr("nthreads x ngpus is no number of GPUs"));
+}
+
 TEST(Import, KeepsTheFasterOfASizeThatStandsTwice) {
   const std::string line =
       "     1048576        262144     float     sum      -1    62.50   16.78   25.17       0    64.10   ";
@@ -201,6 +240,8 @@ TEST(Import, RefusesACutLine) {
               HasSubstr("the row has 1 fields"));
   EXPECT_THAT(refusal(new_log().substr(0, new_log().find("           8  "))),
               HasSubstr("the table has no rows [E-IMPORT-ROW]"));
+  EXPECT_THAT(refusal(replaced(new_log(), "     1048576  ", "     10485x6  ")),
+              StartsWith("log.txt:15:6: error: size is no number: '10485x6' [E-IMPORT-ROW]"));
   EXPECT_THAT(refusal(replaced(new_log(), "  62.50 ", "  6x.50 ")),
               StartsWith("log.txt:15:57: error: time is no number: '6x.50' [E-IMPORT-ROW]"));
 }
@@ -256,17 +297,6 @@ TEST(Import, RefusesOneRankAndProcessesOnTheirOwn) {
               HasSubstr("the log lists no ranks [E-IMPORT-RANKS]"));
   EXPECT_THAT(refusal(replaced(new_log(), "on     node-0 device  0", "on     node-2 device  0")),
               HasSubstr("4 ranks do not divide over 3 nodes"));
-}
-
-std::string json_log() {
-  return R"({"version":2,"start_time":"2026-02-03 04:05:06","args":["\/opt\/build\/reduce_scatter_perf","-b","8"],)"
-         R"("env":["HOME=\/root","NCCL_ALGO=Ring"],"nccl_version":22903,"config":{"nthreads":1,"ngpus":1,"minimum_bytes":8,)"
-         R"("devices":[{"rank":0,"group":0,"pid":1,"hostname":"a","device":0,"device_hex":"0000:1b:00","device_info":"NVIDIA B200"},)"
-         R"({"rank":1,"group":0,"pid":2,"hostname":"b","device":0,"device_hex":"0000:1b:00","device_info":"NVIDIA B200"}]},)"
-         R"("results":[{"size":1048576,"count":131072,"type":"float","redop":"sum","root":"    -1","out_of_place":{"time":50.000000,)"
-         R"("alg_bw":20.971520,"bus_bw":10.485760,"nwrong":0.000000},"in_place":{"time":40.000000,"alg_bw":26.214400,"bus_bw":13.107200,)"
-         R"("nwrong":null},"actual_iterations":20,"experiment_name":"x"}],"out_of_bounds":{"count":0,"okay":"true"},)"
-         R"("average_bus_bandwidth":{"bandwidth":11.8,"okay":"unchecked"},"errors":[],"end_time":"2026-02-03 04:05:07"})";
 }
 
 TEST(Import, ReadsJson) {
