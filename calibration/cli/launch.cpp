@@ -15,12 +15,6 @@ namespace {
 
 constexpr const char* kWatched = "REHEARSE_WATCHED";
 
-int cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-}
-
 bool is_in_path(const std::string& name) {
   const char* path = std::getenv("PATH");
   std::istringstream folders(path ? path : "");
@@ -37,8 +31,14 @@ int launched_rank() {
   return -1;
 }
 
+int usable_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+}
+
 int default_ranks(const std::string& backend) {
-  return backend == "host" && cores() >= 2 && is_in_path("mpirun") ? 2 : 1;
+  return backend == "host" && usable_cores() >= 2 && is_in_path("mpirun") ? 2 : 1;
 }
 
 void restart_under_mpirun(int ranks, const std::string& program, const std::vector<std::string>& words) {
@@ -49,7 +49,7 @@ void restart_under_mpirun(int ranks, const std::string& program, const std::vect
       setenv(name, "1", 1);
   if (is_watched()) setenv(kWatched, "1", 1);
   std::vector<std::string> line{"mpirun", "-q", "-n", std::to_string(ranks), "--map-by", "slot", "--bind-to",
-                                ranks <= cores() ? "core" : "none", "--oversubscribe",
+                                ranks <= usable_cores() ? "core" : "none", "--oversubscribe",
                                 // between SIGTERM and SIGKILL: time to finish a point
                                 "--mca", "odls_base_sigkill_timeout", "10", program};
   line.insert(line.end(), words.begin(), words.end());

@@ -8,6 +8,9 @@ namespace rehearse::calibration {
 // This process's number where a launcher (mpirun, srun) started it; -1: started alone.
 int launched_rank();
 
+// Cores that this process may run on.
+int usable_cores();
+
 // How many ranks a command runs as when nobody says: 2 on the host where there are two cores and mpirun, so
 // that collectives move something; else 1.
 int default_ranks(const std::string& backend);

@@ -5,11 +5,10 @@
 #include <boost/program_options.hpp>
 #include <iterator>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "calibration/cli/commands.hpp"
 #include "calibration/plan/needs.hpp"
-#include "calibration/samples/work_json.hpp"
+#include "calibration/probes/probe.hpp"
 #include "sim/graph/lower.hpp"
 #include "sim/io/scenario.hpp"
 
@@ -25,9 +24,9 @@ struct Entry {
 };
 
 // A point takes warm-up and its timings, or a hundred calls where they are long.
-double minutes_of(const Need& need) {
+double seconds_of(const Need& need) {
   const double call = need.calls > 0 ? need.seconds / need.calls : 0;
-  return std::clamp(100 * call, 0.5, 5.0) / 60;
+  return std::clamp(100 * call, 0.5, 5.0);
 }
 
 std::vector<Entry> entries_of(const std::vector<std::string>& scenarios, const std::vector<std::string>& sets,
@@ -42,7 +41,7 @@ std::vector<Entry> entries_of(const std::vector<std::string>& scenarios, const s
     for (const auto& need : needs) {
       const auto [at, is_new] = places.emplace(point_of(need.work), entries.size());
       if (is_new) entries.push_back({need, 0});
-      entries[at->second].share += need.seconds / total / double(scenarios.size());
+      if (total > 0) entries[at->second].share += need.seconds / total / double(scenarios.size());
     }
   }
   std::stable_sort(entries.begin(), entries.end(),
@@ -57,7 +56,7 @@ std::string table_of(const std::vector<Entry>& entries) {
   fmt::format_to(to, "{:>7} {:>7} {:>9} {:>12}  {}\n", "share", "sum", "calls", "a call", "point");
   for (const auto& entry : entries) {
     share += entry.share;
-    minutes += minutes_of(entry.need);
+    minutes += seconds_of(entry.need) / 60;
     fmt::format_to(to, "{:>5.2f} % {:>5.1f} % {:>9.4g} {:>9.1f} us  {}\n", 100 * entry.share, 100 * share,
                    entry.need.calls, 1e6 * entry.need.seconds / entry.need.calls, point_of(entry.need.work));
   }
@@ -68,14 +67,8 @@ std::string table_of(const std::vector<Entry>& entries) {
 
 std::string points_of(const std::vector<Entry>& entries) {
   std::string out;
-  for (const auto& entry : entries) {
-    nlohmann::ordered_json line;
-    line["point"] = point_of(entry.need.work);
-    line["work"] = to_json(entry.need.work);
-    line["value"] = entry.share;
-    line["seconds"] = 60 * minutes_of(entry.need);
-    out += line.dump() + "\n";
-  }
+  for (const auto& entry : entries)
+    out += to_json_line(Point{entry.need.work, entry.share, seconds_of(entry.need)}) + "\n";
   return out;
 }
 

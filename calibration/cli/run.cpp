@@ -78,11 +78,10 @@ std::set<std::string> measured_points(const std::string& path, const Environment
   return names;
 }
 
-Wanted wanted_of(const RunOptions& options, const Environment& environment) {
+Wanted wanted_of(const Environment& environment) {
   Wanted wanted;
   wanted.ranks = environment.ranks;
   wanted.per_node = environment.ranks_per_node;
-  wanted.warm_l2 = options.warm_l2;
   wanted.limits = environment.limits;
   wanted.memory_bytes = environment.limits.memory_bytes / 2;  // the rest is for the copies of rotation
   for (const auto& [type, flops] : environment.limits.peak_flops)
@@ -98,9 +97,9 @@ void open_session(Session& session, const RunOptions& options, const Environment
   if (has_file) measured = measured_points(options.output, environment);
   if (!options.dry_run) session.writer.emplace(options.output);
   session.measured = measured.size();
-  session.tasks = options.points.empty() ? tasks_of(options.probes, wanted_of(options, environment), measured,
-                                                    bench.backend, bench.ranks)
-                                         : tasks_of(read_points(options.points), measured);
+  session.tasks = options.points.empty()
+                      ? tasks_of(options.probes, wanted_of(environment), measured, bench.backend, bench.ranks)
+                      : tasks_of(read_points(options.points), measured);
 }
 
 // Runs it on rank 0; where it throws there, all ranks return false or throw.

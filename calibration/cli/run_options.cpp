@@ -56,8 +56,6 @@ void check(const RunOptions& options, const std::string& probes) {
   if (options.output.empty() && !options.dry_run)
     refuse("-o is missing", "-o samples.jsonl; --dry-run needs none");
   if (options.output == "-") refuse("samples go to a file, so that they survive", "-o samples.jsonl");
-  if (!options.json.empty() && options.json == options.output)
-    refuse("--json and -o name the same file", "samples and summary are two files");
   check_outputs({options.points}, {{"-o", options.output}, {"--json", options.json}});
   if (!options.points.empty() && !probes.empty())
     refuse("--points and --probes are both given", "a file of points says itself what to measure");

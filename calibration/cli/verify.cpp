@@ -2,9 +2,9 @@
 #include "calibration/verify/verify.hpp"
 
 #include <boost/program_options.hpp>
+#include <cmath>
 #include <cstring>
 #include <filesystem>
-#include <thread>
 
 #include "calibration/cli/commands.hpp"
 #include "calibration/cli/devices.hpp"
@@ -22,8 +22,8 @@ namespace {
 struct VerifyOptions {
   std::string backend = "host", json;
   std::vector<std::string> sets;
-  RunOptions run;
-  double within = 0;  // %; 0: any error will do
+  Runs runs;
+  double within = HUGE_VAL;  // %
 };
 
 po::options_description described(VerifyOptions& o) {
@@ -31,8 +31,8 @@ po::options_description described(VerifyOptions& o) {
   options.add_options()  //
       ("backend", po::value(&o.backend)->value_name("host|cuda"), "what runs the calls (default host)")(
           "set", po::value(&o.sets)->value_name("KEY.PATH=VALUE"), "vary the scenario (repeatable)")(
-          "runs", po::value(&o.run.runs), "measured steps (default 7)")("warmups", po::value(&o.run.warmups),
-                                                                        "steps before them (default 2)")(
+          "runs", po::value(&o.runs.measured), "measured steps (default 7)")(
+          "warmups", po::value(&o.runs.warmups), "steps before them (default 2)")(
           "within", po::value(&o.within)->value_name("PERCENT"), "exit 1 where the step's error is larger")(
           "json", po::value(&o.json)->value_name("FILE|-"), "write JSON; - replaces the table");
   return options;
@@ -48,8 +48,8 @@ void check_job(const Scenario& scenario, const Ranks& ranks, const VerifyOptions
     refuse(
         "the layout has " + std::to_string(needed) + " ranks, and this job " + std::to_string(ranks.size()),
         "mpirun -n " + std::to_string(needed) + " rehearse-calibrate verify ...");
-  if (options.run.runs < 1 || options.run.warmups < 0 || options.within < 0)
-    refuse("--runs must be at least 1, --warmups and --within at least 0", "");
+  if (options.runs.measured < 1 || options.runs.warmups < 0 || !(options.within > 0))
+    refuse("--runs must be at least 1, --warmups at least 0, --within more than 0", "");
 }
 
 // What rank 0 is told by the simulator; the times of tasks on all ranks.
@@ -87,7 +87,7 @@ int verify(const Invocation& invocation, std::ostream& out) {
   check_backend(options.backend);
   const int needed = ParallelLayout(loaded.scenario.layout).ranks();
   if (needed > 1 && launched_rank() < 0) {
-    const int cores = int(std::thread::hardware_concurrency());
+    const int cores = usable_cores();
     if (options.backend == "host" && needed > cores)
       refuse("the layout has " + std::to_string(needed) + " ranks, and this machine " +
                  std::to_string(cores) + " cores",
@@ -103,7 +103,7 @@ int verify(const Invocation& invocation, std::ostream& out) {
   const std::string program = (std::filesystem::path(invocation.program).parent_path() / "rehearse").string();
   const auto simulated = shared(*ranks, program, path, options.sets, graph.tasks.size());
   const auto calls = calls_of(loaded.scenario, graph, simulated.start, ranks->rank());
-  const auto measured = run_calls(*backend, *ranks, calls, options.run);
+  const auto measured = run_calls(*backend, *ranks, calls, options.runs);
   auto verification = compare(simulated, graph, calls, measured, *ranks);
   if (ranks->rank() != 0) return kDone;
   verification.scenario = loaded.scenario.name;
@@ -111,7 +111,7 @@ int verify(const Invocation& invocation, std::ostream& out) {
   verification.device = backend->environment().device;
   if (!options.json.empty()) write_output(options.json, json_of(verification), out);
   if (options.json != "-") out << table_of(verification);
-  const bool missed = options.within > 0 && std::abs(100 * verification.error()) > options.within;
+  const bool missed = std::abs(100 * verification.error()) > options.within;
   return missed ? kVerdictFails : kDone;
 }
 

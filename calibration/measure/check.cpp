@@ -6,16 +6,10 @@
 #include "calibration/measure/agree.hpp"
 #include "calibration/measure/measure.hpp"
 #include "calibration/measure/reference.hpp"
+#include "calibration/work/overloaded.hpp"
 
 namespace rehearse::calibration {
 namespace {
-
-template <class... F>
-struct Overloaded : F... {
-  using F::operator()...;
-};
-template <class... F>
-Overloaded(F...) -> Overloaded<F...>;
 
 std::string indices(const Work& work, const OperandSpec& spec, int64_t element) {
   const auto pair = [&](double width) {

@@ -4,6 +4,8 @@
 #include <chrono>
 #include <cmath>
 
+#include "calibration/measure/agree.hpp"
+
 namespace rehearse::calibration {
 namespace {
 
@@ -77,28 +79,40 @@ Quantiles of_rank(Ranks& ranks, const Quantiles& mine, size_t rank) {
 
 Measurement measure(const std::function<Elapsed(int repeats)>& run, const Rules& rules, Ranks& ranks) {
   Measurement m;
-  run(1);
+  // A rank whose call failed times no more, but takes every turn of the others until the end.
+  std::optional<std::string> trouble;
+  const auto timed = [&](int repeats) -> Elapsed {
+    if (trouble) return {};
+    try {
+      return run(repeats);
+    } catch (const BackendError& e) {
+      trouble = e.what();
+      return {};
+    }
+  };
+  timed(1);
   ++m.warmups;
-  m.repeats = find_repeats(run, rules, ranks, std::max(1, rules.least_repeats), m.warmups);
-  const double warm = warm_up(run, rules, ranks, m.repeats, m.warmups);
+  m.repeats = find_repeats(timed, rules, ranks, std::max(1, rules.least_repeats), m.warmups);
+  const double warm = warm_up(timed, rules, ranks, m.repeats, m.warmups);
   if (warm * m.repeats < 0.8 * rules.least_timing_s)
-    m.repeats = find_repeats(run, rules, ranks, m.repeats, m.warmups);
+    m.repeats = find_repeats(timed, rules, ranks, m.repeats, m.warmups);
 
   std::vector<double> device, host;
   constexpr int fewest = 3;
   for (const auto start = Clock::now();;) {
-    const Elapsed elapsed = run(m.repeats);
+    const Elapsed elapsed = timed(m.repeats);
     device.push_back(elapsed.device_s / m.repeats);
     host.push_back(elapsed.host_s / m.repeats);
     const auto n = int(device.size());
     if (n < fewest) continue;
-    const bool over = n >= rules.most_timings || seconds_since(start) > rules.cap_s;
+    const bool over = trouble || n >= rules.most_timings || seconds_since(start) > rules.cap_s;
     if (n > 64 && n % (n / 32) != 0 && n < rules.most_timings && (!over || ranks.size() > 1)) continue;
     if (n < rules.least_timings && !over && ranks.size() == 1) continue;
     const bool going_on = n < rules.least_timings || !at_rest(device, rules);
     m.settled = !ranks.any(going_on);
     if (m.settled || ranks.any(over)) break;
   }
+  if (const auto text = first_of(ranks, trouble)) throw BackendError(*text);
   const Quantiles mine = quantiles(std::move(device));
   const auto medians = ranks.gather(mine.median);
   const auto [least, most] = std::minmax_element(medians.begin(), medians.end());

@@ -32,7 +32,9 @@ std::pair<double, double> median_interval(std::vector<double> values);
 
 // `run(repeats)` times that many calls. All ranks take part together and stop together: when on every rank
 // the median's interval is narrow and the medians of the first and second half agree (a drift is no rest), or
-// when a cap is reached on one. The slowest rank's times are kept, with the spread of medians over ranks.
+// when a cap is reached on one. The slowest rank's times are kept, with the spread of medians over ranks. A
+// BackendError of `run` on one rank ends it on all, and is thrown there (where the others do not wait within
+// `run` for the one that failed).
 Measurement measure(const std::function<Elapsed(int repeats)>& run, const Rules& rules, Ranks& ranks);
 
 struct Verdict {

@@ -21,8 +21,7 @@ class Gatherer {
     for (const auto& task : graph_.tasks) {
       const double ranks = ranks_of(task);
       if (task.program >= 0) add_program(graph_.programs[task.program], ranks);
-      if (task.traffic >= 0)
-        add(collective_of(scenario_, graph_.traffic[task.traffic]), ranks, task.duration);
+      if (task.traffic >= 0) add_traffic(graph_.traffic[task.traffic], ranks, task.duration);
     }
     add_overlap();
     std::stable_sort(needs_.begin(), needs_.end(),
@@ -49,34 +48,43 @@ class Gatherer {
     }
   }
 
-  void add(const Work& work, double ranks, double seconds) {
+  void add_traffic(const Traffic& traffic, double ranks, double seconds) {
+    const CollectiveCall call = collective_of(scenario_, traffic);
+    const size_t at = add(call, ranks, seconds);
+    if (traffic.what == "gradients" && call.bytes > most_reduced_) {
+      most_reduced_ = call.bytes;
+      largest_reduction_ = at;
+    }
+  }
+
+  // The need's place.
+  size_t add(const Work& work, double ranks, double seconds) {
     const auto [at, is_new] = places_.emplace(point_of(work), needs_.size());
     if (is_new) needs_.push_back({work});
     Need& need = needs_[at->second];
     need.calls += ranks / graph_.ranks;
     need.seconds += ranks * seconds / graph_.ranks;
+    return at->second;
   }
 
   void add_overlap() {
-    if (scenario_.layout.dp == 1 || !scenario_.overlap.grad_reduce) return;
-    const Need *gemm = nullptr, *reduction = nullptr;
-    for (const auto& need : needs_) {
+    if (most_reduced_ == 0 || !scenario_.overlap.grad_reduce) return;
+    const Need* gemm = nullptr;
+    for (const auto& need : needs_)
       if (std::holds_alternative<GemmCall>(need.work) && (!gemm || need.seconds > gemm->seconds))
         gemm = &need;
-      const auto* call = std::get_if<CollectiveCall>(&need.work);
-      if (call && call->group.size == scenario_.layout.dp &&
-          (!reduction || call->bytes > std::get<CollectiveCall>(reduction->work).bytes))
-        reduction = &need;
-    }
-    if (!gemm || !reduction) return;
-    const OverlapCall both{std::get<GemmCall>(gemm->work), std::get<CollectiveCall>(reduction->work)};
-    needs_.push_back({both, reduction->calls, reduction->seconds});
+    if (!gemm) return;
+    const Need& reduction = needs_[largest_reduction_];
+    const OverlapCall both{std::get<GemmCall>(gemm->work), std::get<CollectiveCall>(reduction.work)};
+    needs_.push_back({both, reduction.calls, reduction.seconds});
   }
 
   const Scenario& scenario_;
   const TaskGraph& graph_;
   std::map<std::string, size_t> places_;
   std::vector<Need> needs_;
+  double most_reduced_ = 0;  // bytes of the largest bucket of gradients
+  size_t largest_reduction_ = 0;
 };
 
 }  // namespace

@@ -20,8 +20,11 @@ double bytes_of_set(const Operands& set) {
   return bytes;
 }
 
-// Sets in which copies lie in an arena; the others, and index-like operands, are shared by all sets.
-bool is_copied(const OperandSpec& spec) { return spec.content != Content::tokens; }
+// All sets share indices, and what only an earlier call can fill: the log-sum-exp of a backward attention,
+// whose exponentials would pass all bounds with leftovers in its place.
+bool is_copied(const OperandSpec& spec) {
+  return spec.content != Content::tokens && (spec.content != Content::zero || spec.output);
+}
 
 using Kind = std::tuple<Content, DType, bool>;
 Kind kind_of(const OperandSpec& spec) {
@@ -44,7 +47,6 @@ void* Arenas::get(const OperandSpec& like, double bytes) {
     Tensor whole{like, arena.data};
     const double width = like.bytes() / double(like.count);
     whole.spec.count = int64_t((changes ? bytes : arena.bytes) / width);
-    whole.spec.seed = 1;
     whole.spec.scale = 1;
     backend_.fill(whole);
   }

@@ -9,8 +9,10 @@
 namespace rehearse::calibration {
 
 std::string to_json_line(const Point& point) {
-  nlohmann::ordered_json json{
-      {"work", to_json(point.work)}, {"value", point.value}, {"seconds", point.seconds}};
+  nlohmann::ordered_json json{{"point", point_of(point.work)},
+                              {"work", to_json(point.work)},
+                              {"value", point.value},
+                              {"seconds", point.seconds}};
   return json.dump();
 }
 

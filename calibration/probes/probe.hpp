@@ -13,7 +13,6 @@ struct Wanted {
   int ranks = 1, per_node = 1;
   std::vector<DType> dtypes;  // those the device knows
   double memory_bytes = 0;    // a point needs less; 0: not known, and a GiB is taken
-  bool warm_l2 = false;       // do not rotate buffers
   Limits limits;              // a call that would take too long is left out: on a CPU shapes are smaller
 };
 
@@ -50,8 +49,8 @@ std::optional<std::string> cannot_run(const Backend& backend, const Work& work, 
 Sample run_point(Bench& bench, const Work& work);
 
 // Points as JSON lines: {"point": name, "work": as in samples, "value": ..., "seconds": ...}; work alone must
-// be there. Throws InputErrors E-POINTS
-// with line where one cannot be read, is given twice, or there is none.
+// be there. Reading throws InputErrors E-POINTS with line where one cannot be read, is given twice, or there
+// is none.
 std::string to_json_line(const Point& point);
 std::vector<Point> read_points(const std::string& path);
 

@@ -30,7 +30,8 @@ Clocking clocking_of(Bench& bench, OperandSets& sets, const Work& work) {
     return launch->graph ? Clocking::graph : Clocking::stream;
   if (!bench.graphs || !is_kernel(work)) return Clocking::stream;
   const auto calls = sets.calls(work, 3);
-  const double each = bench.backend.time(calls, Clocking::stream).device_s / 3;
+  double each = 0;
+  together(bench.ranks, [&] { each = bench.backend.time(calls, Clocking::stream).device_s / 3; });
   return bench.ranks.any(each > is_short) ? Clocking::stream : Clocking::graph;
 }
 
@@ -44,6 +45,17 @@ Measurement time_calls(Bench& bench, OperandSets& sets, const Work& work, Clocki
         return bench.backend.time(sets.calls(work, repeats), clocking);
       },
       rules, bench.ranks);
+}
+
+}  // namespace
+
+namespace {
+
+void drop_times(Sample& sample) {
+  sample.device = sample.host = {};
+  for (double* t : {&sample.rank_min, &sample.rank_max, &sample.alone, &sample.beside,
+                    &sample.collective_alone, &sample.collective_beside})
+    *t = 0;
 }
 
 }  // namespace
@@ -69,6 +81,7 @@ void conclude(Sample& sample, Bench& bench, const Health& before, const Health& 
   sample.status = verdict.status;
   sample.code = verdict.code;
   sample.reason = verdict.reason;
+  if (verdict.code == "zero-time") drop_times(sample);  // what is no time cannot be read again
 }
 
 Sample attempt(Bench& bench, const Work& work, void (*body)(Bench&, const Work&, OperandSets&, Sample&)) {
@@ -79,7 +92,7 @@ Sample attempt(Bench& bench, const Work& work, void (*body)(Bench&, const Work&,
     sample.status = Status::failed;
     sample.code = code;
     sample.reason = reason;
-    sample.device = sample.host = {};
+    drop_times(sample);
   };
   if (const auto why = first_of(bench.ranks, cannot_run(bench.backend, work, bench.ranks))) {
     fail("refused", *why);

@@ -137,12 +137,13 @@ Sweep run_sweep(Bench& bench, std::vector<Task> tasks, double budget_s, const Sw
   while (true) {
     sweep.interrupted = bench.ranks.any(hooks.stop());
     std::string order;
-    if (leads && !sweep.interrupted && !trouble) {
-      if (const Task* task = pace.next(since(start))) {
-        order = nlohmann::json{{"probe", task->probe->name}, {"work", to_json(task->point.work)}}.dump();
+    const bool chooses = leads && !sweep.interrupted && !trouble;
+    if (const Task* task = chooses ? pace.next(since(start)) : nullptr) try {
         hooks.show(*task, pace, since(start));
+        order = nlohmann::json{{"probe", task->probe->name}, {"work", to_json(task->point.work)}}.dump();
+      } catch (...) {
+        trouble = std::current_exception();
       }
-    }
     order = bench.ranks.broadcast(order, 0);
     if (order.empty()) break;
     const auto json = nlohmann::json::parse(order);

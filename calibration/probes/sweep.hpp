@@ -56,7 +56,7 @@ struct Tally {
 
 struct Sweep {
   std::vector<Tally> tallies;   // of probes that had points, in the table's order
-  std::vector<Sample> doubted;  // rejected and failed, without their times
+  std::vector<Sample> doubted;  // rejected and failed
   bool interrupted = false;
   size_t left = 0;  // points that were not reached
   double seconds = 0;

@@ -185,12 +185,13 @@ class LineReader {
 
  private:
   void take(const nlohmann::json& json, const std::string& text, int line) {
-    const std::string record = json.is_object() ? json.value("record", "") : "";
-    if (record == "environment") {
+    const auto kind = json.is_object() ? json.find("record") : json.end();
+    const auto is = [&](const char* record) { return kind != json.end() && *kind == record; };
+    if (is("environment")) {
       Environment e = environment_from(json);
       std::string id = e.id;
       file.environments.insert_or_assign(std::move(id), std::move(e));
-    } else if (record == "sample") {
+    } else if (is("sample")) {
       Sample s = sample_from(json);
       const auto at = file.environments.find(s.environment);
       if (at == file.environments.end())

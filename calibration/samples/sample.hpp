@@ -57,7 +57,7 @@ struct Sample {
   double rank_min = 0, rank_max = 0;  // of the ranks' medians; `device` is the slowest rank's
   int repeats = 1, warmups = 0;       // calls in one timing; timings before the first that counted
   double clock_before_mhz = 0, clock_after_mhz = 0;
-  std::vector<std::string> flags;  // "throttled", "warm-l2", "graph", "unsettled"
+  std::vector<std::string> flags;  // "unsettled", "graph", "uncovered", "throttled", "clock-fell", "warm-l2"
   std::string when;                // UTC, ISO 8601
   // Overlap: kernel alone and beside, collective alone and beside; else 0.
   double alone = 0, beside = 0, collective_alone = 0, collective_beside = 0;

@@ -1,6 +1,8 @@
 #include "calibration/samples/work_json.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <initializer_list>
 
 #include "calibration/samples/json.hpp"
 #include "calibration/work/names.hpp"
@@ -73,24 +75,41 @@ Json write(const OverlapCall& c) {
   return j;
 }
 
+// Elements of an operand, ranks of a job: more than any machine holds, few enough to be counted in integers.
+constexpr double kMostElements = 0x1p44, kMostRanks = 0x1p30;
+
+void check_size(std::initializer_list<double> counts, double most, const char* what) {
+  if (std::any_of(counts.begin(), counts.end(), [&](double count) { return count > most; }))
+    throw JsonProblem(std::string(what) + " too large");
+}
+
 GemmCall gemm_from(JsonFields& f) {
   GemmCall c{f.word("dtype", kDTypeNames),
              f.word("role", kRoleNames),
              {f.count("m", 1), f.count("n", 1), f.count("k", 1), f.count("batch", 1, 1)},
              f.flag("accumulate", false)};
+  const GemmShape& s = c.shape;
+  check_size({s.batch * s.m * s.k, s.batch * s.k * s.n, s.batch * s.m * s.n}, kMostElements,
+             "the matrices are");
   return c;
 }
 
 AttentionCall attention_from(JsonFields& f) {
-  return {f.word("dtype", kDTypeNames),
-          f.flag("backward", false),
-          {f.count("batch", 1), f.count("sequence", 1), f.count("heads", 1), f.count("kv_heads", 1),
-           f.count("head_dim", 1), f.flag("causal", false)}};
+  const AttentionCall c{f.word("dtype", kDTypeNames),
+                        f.flag("backward", false),
+                        {f.count("batch", 1), f.count("sequence", 1), f.count("heads", 1),
+                         f.count("kv_heads", 1), f.count("head_dim", 1), f.flag("causal", false)}};
+  const AttentionShape& s = c.shape;
+  check_size({s.batch * s.sequence * std::max(s.heads, s.kv_heads) * s.head_dim}, kMostElements,
+             "queries or keys are");
+  return c;
 }
 
 MemoryCall memory_from(JsonFields& f) {
   const MemoryKernel kernel = f.word("kernel", kMemoryKernels);
-  return {f.word("dtype", kDTypeNames), kernel, {f.count("rows", 1), f.count("width", 1)}};
+  const MemoryCall c{f.word("dtype", kDTypeNames), kernel, {f.count("rows", 1), f.count("width", 1)}};
+  check_size({c.shape.elements()}, kMostElements, "the rows are");
+  return c;
 }
 
 CollectiveCall collective_from(JsonFields& f) {
@@ -100,8 +119,9 @@ CollectiveCall collective_from(JsonFields& f) {
   c.bytes = f.count("bytes", 1);
   c.group.nodes = f.integer("nodes", 1, 1);
   c.group.per_node = f.integer("per_node", 1, 1);
-  c.group.size = c.group.nodes * c.group.per_node;
   c.group.stride = f.integer("stride", 1, 1);
+  check_size({double(c.group.nodes) * c.group.per_node * c.group.stride}, kMostRanks, "the group is");
+  c.group.size = c.group.nodes * c.group.per_node;
   c.group.concurrent = f.flag("concurrent", false);
   c.in_place = f.flag("in_place", false);
   return c;

@@ -81,9 +81,11 @@ std::vector<std::pair<std::string, double>> account_of(const TaskGraph& graph,
   std::stable_sort(kernels.begin(), kernels.end(), by_start);
   std::stable_sort(others.begin(), others.end(), by_start);
   double at = 0;
+  size_t past = 0;  // of the others: they have ended
   const auto idle_until = [&](double to) {
-    for (const auto& other : others) {
-      if (other.span.start >= to) break;
+    while (past < others.size() && others[past].span.end <= at) ++past;
+    for (size_t i = past; i < others.size() && others[i].span.start < to; ++i) {
+      const Booked& other = others[i];
       const double from = std::max(at, other.span.start), until = std::min(to, other.span.end);
       if (until <= from) continue;
       parts["overhead"] += from - at;

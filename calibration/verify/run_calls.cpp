@@ -2,7 +2,9 @@
 #include <cmath>
 #include <cstddef>
 #include <map>
+#include <optional>
 
+#include "calibration/measure/agree.hpp"
 #include "calibration/verify/verify.hpp"
 
 namespace rehearse::calibration {
@@ -84,12 +86,10 @@ class Pool {
 };
 
 void refuse_what_cannot_run(const Backend& backend, const std::vector<RankCall>& calls, Ranks& ranks) {
-  std::string reason;
-  for (const auto& call : calls)
-    if (const auto why = backend.refuses(call.work); why && reason.empty())
-      reason = point_of(call.work) + ": " + *why;
-  if (ranks.any(!reason.empty()))
-    throw BackendError(reason.empty() ? "another rank cannot run its part of the step" : reason);
+  together(ranks, [&] {
+    for (const auto& call : calls)
+      if (const auto why = backend.refuses(call.work)) throw BackendError(point_of(call.work) + ": " + *why);
+  });
 }
 
 std::vector<Step> steps_of(const std::vector<RankCall>& calls, Pool& pool) {
@@ -115,16 +115,17 @@ std::vector<Step> steps_of(const std::vector<RankCall>& calls, Pool& pool) {
 
 }  // namespace
 
-MeasuredRank run_calls(Backend& backend, Ranks& ranks, const std::vector<RankCall>& calls,
-                       const RunOptions& options) {
+MeasuredRank run_calls(Backend& backend, Ranks& ranks, const std::vector<RankCall>& calls, const Runs& runs) {
   refuse_what_cannot_run(backend, calls, ranks);
-  Pool pool(backend, calls, backend.environment().limits.l2_bytes);
+  std::optional<Pool> pool;
+  together(ranks, [&] { pool.emplace(backend, calls, backend.environment().limits.l2_bytes); });
   MeasuredRank measured;
-  const auto steps = steps_of(calls, pool);
-  for (int run = 0; run < options.warmups + options.runs; ++run) {
+  const auto steps = steps_of(calls, *pool);
+  for (int run = 0; run < runs.warmups + runs.measured; ++run) {
     ranks.barrier();
-    auto spans = backend.execute(steps);
-    if (run < options.warmups) continue;
+    std::vector<Span> spans;
+    together(ranks, [&] { spans = backend.execute(steps); });
+    if (run < runs.warmups) continue;
     double end = 0;
     for (const auto& span : spans) end = std::max(end, span.end);
     measured.step.push_back(end);

@@ -19,19 +19,19 @@ struct Simulated {
 Simulated simulate_in_child(const std::string& program, const std::string& scenario,
                             const std::vector<std::string>& sets);
 
-struct RunOptions {
-  int warmups = 2, runs = 7;
+// How often the step is run.
+struct Runs {
+  int warmups = 2, measured = 7;
 };
 
-// Measured spans of this rank's calls: the median over runs of each call's length, and of the whole.
+// Where this rank's calls ran.
 struct MeasuredRank {
   std::vector<double> step;             // [run], s: this rank's last end
   std::vector<std::vector<Span>> runs;  // [run][call]
 };
 // All ranks together. Operands take turns until they are three times the last cache in all, as in the probes.
-// Throws BackendError with the call that cannot run.
-MeasuredRank run_calls(Backend& backend, Ranks& ranks, const std::vector<RankCall>& calls,
-                       const RunOptions& options);
+// Throws BackendError on all of them with the call that cannot run on one.
+MeasuredRank run_calls(Backend& backend, Ranks& ranks, const std::vector<RankCall>& calls, const Runs& runs);
 
 // Seconds of one rank's step by part: kernels to compute, recompute, optimizer; while none runs, what does:
 // exposed_tp, exposed_dp ..., "stages" for transfers (the simulator's exposed_pp and bubble together), else
@@ -50,7 +50,7 @@ struct Verification {
   double simulated_step = 0;
   std::vector<double> steps;  // measured, of each run: the slowest rank
   std::vector<std::pair<std::string, double>> simulated_account, measured_account;  // means over ranks
-  std::vector<OpRow> ops;                                                           // most simulated first
+  std::vector<OpRow> ops;                                                           // most measured first
   double measured_step() const;                                                     // median
   double error() const;  // simulated / measured - 1
 };

@@ -68,7 +68,7 @@ std::vector<OperandSpec> specs(const AttentionCall& call) {
   list.in("Q", t, queries);
   list.in("K", t, keys);
   list.in("V", t, keys);
-  list.add("O", t, Content::zero, queries, !call.backward);
+  list.add("O", t, call.backward ? Content::normal : Content::zero, queries, !call.backward);
   list.add("log-sum-exp", DType::fp32, Content::zero, lines, !call.backward);
   if (call.backward) {
     list.in("dO", t, queries);

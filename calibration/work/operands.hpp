@@ -37,9 +37,9 @@ struct OperandSpec {
 //              [batch][heads][sequence] fp32; backward: the same with O and log-sum-exp as inputs, then dO,
 //              dQ, dK, dV. Scores are scaled by 1/sqrt(head_dim); log-sum-exp is of scaled scores, natural.
 //              Query head h reads key-value head h / (heads / kv_heads). Causal: key j <= query i. A forward
-//              call on the first five fills what the backward takes; until then they are 0, and the formula
-//              holds all the same: P = exp(S - lse), dV = P^T dO, dS = P (dO V^T - sum(dO O)), dQ = dS K
-//              scale, dK = dS^T Q scale.
+//              call on the first five fills what the backward takes; until then O is random and the
+//              log-sum-exp 0, and the formula holds all the same: P = exp(S - lse), dV = P^T dO, dS = P (dO
+//              V^T - sum(dO O)), dQ = dS K scale, dK = dS^T Q scale.
 //   memory     the table below
 //   collective send buffer, receive buffer (in place: one buffer, of the larger size); of send_recv both
 //              are messages
@@ -76,10 +76,11 @@ struct OperandSpec {
 //   embedding               table[v w], tokens[r] below v, y[r w]: y = table[token]; v = kEmbeddingRows
 //   embedding_backward      tokens[r] below v, dy[r w], gradient f[v w]: gradient[token] += dy
 //   cross_entropy           logits[r w], targets[r] below w, loss f[r]: log(sum(exp(logits))) -
-//   logits[target] cross_entropy_backward  logits[r w], targets[r] below w: logits = exp(logits - max) / sum
-//   - (1 at target) accumulate              gradient[r w], main f[r w]: main += gradient square_sum gradient
-//   f[r w], sum f[1]: sum = sum(gradient^2) adam                    gradient f[r w], master f[r w], first f[r
-//   w], second f[r w], weights[r w]:
+//                           logits[target]
+//   cross_entropy_backward  logits[r w], targets[r] below w: logits = exp(logits - max) / sum - (1 at target)
+//   accumulate              gradient[r w], main f[r w]: main += gradient
+//   square_sum              gradient f[r w], sum f[1]: sum = sum(gradient^2)
+//   adam                    gradient f[r w], master f[r w], first f[r w], second f[r w], weights[r w]:
 //                           first = 0.9 first + 0.1 gradient, second = 0.95 |second| + 0.05 gradient^2,
 //                           master -= 1e-3 (first / (sqrt(second) + 1e-8) + 0.1 master), weights = master
 //                           (|second|: contents are random of either sign, second moments are not)

@@ -5,16 +5,10 @@
 #include <stdexcept>
 
 #include "calibration/work/names.hpp"
+#include "calibration/work/overloaded.hpp"
 
 namespace rehearse::calibration {
 namespace {
-
-template <class... F>
-struct Overloaded : F... {
-  using F::operator()...;
-};
-template <class... F>
-Overloaded(F...) -> Overloaded<F...>;
 
 std::string point(const GemmCall& c) {
   std::string text = fmt::format("gemm {} {} m={} n={} k={}", name_of(kDTypeNames, c.dtype),

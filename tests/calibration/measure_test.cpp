@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <barrier>
 #include <random>
+#include <thread>
 
 #include "tests/support/scripted_backend.hpp"
 
@@ -188,6 +190,66 @@ TEST(Measure, GoesOnAsLongAsAnotherRankHasNotSettled) {
   const Measurement m = measure([&](int n) { return machine(n); }, Rules{}, two);
   EXPECT_FALSE(m.settled);
   EXPECT_EQ(m.device.n, 3);
+}
+
+// Threads that pass for ranks and wait for each other as ranks do.
+class ThreadRanks final : public Ranks {
+ public:
+  struct Job {
+    explicit Job(int size) : values(size_t(size)), turn(size) {}
+    std::vector<double> values;
+    std::string text;
+    std::barrier<> turn;
+  };
+  ThreadRanks(Job& job, int rank) : job_(job), rank_(rank) {}
+  int rank() const override { return rank_; }
+  int size() const override { return int(job_.values.size()); }
+  int local_rank() const override { return rank_; }
+  int per_node() const override { return size(); }
+  void barrier() override { job_.turn.arrive_and_wait(); }
+  std::vector<double> gather(double value) override {
+    job_.values[size_t(rank_)] = value;
+    barrier();
+    auto all = job_.values;
+    barrier();
+    return all;
+  }
+  std::string broadcast(const std::string& text, int root) override {
+    if (rank_ == root) job_.text = text;
+    barrier();
+    auto all = job_.text;
+    barrier();
+    return all;
+  }
+
+ private:
+  Job& job_;
+  int rank_;
+};
+
+// Whenever it fails, in warm-up or later: no rank waits for it, and all say why.
+TEST(Measure, ACallThatFailsOnOneRankEndsItOnAll) {
+  for (const int fails_at : {0, 1, 5, 12}) {
+    ThreadRanks::Job job(2);
+    std::vector<std::string> said(2);
+    const auto measured = [&](int rank) {
+      ThreadRanks ranks(job, rank);
+      Machine machine{[&](int i) {
+        if (rank == 1 && i == fails_at) throw BackendError("the driver is gone");
+        return 1e-3 * (1 + 0.3 * (i % 7));
+      }};
+      try {
+        measure([&](int n) { return machine(n); }, Rules{}, ranks);
+      } catch (const BackendError& e) {
+        said[size_t(rank)] = e.what();
+      }
+    };
+    std::thread other(measured, 1);
+    measured(0);
+    other.join();
+    EXPECT_EQ(said[0], "rank 1: the driver is gone") << fails_at;
+    EXPECT_EQ(said[1], said[0]);
+  }
 }
 
 }  // namespace

@@ -234,6 +234,34 @@ TEST_F(ProbesTest, ZeroTimesAreRejected) {
   EXPECT_EQ(run_point(bench(), kGemm).code, "zero-time");
 }
 
+// A file with what was not believed is read again when the sweep goes on.
+TEST_F(ProbesTest, WhatIsNoTimeIsNotWritten) {
+  for (const double t : {-1e-3, double(NAN), HUGE_VAL}) {
+    backend.clock = [t](size_t) { return Elapsed{t, t}; };
+    Sample sample = run_point(bench(), kGemm);
+    EXPECT_EQ(sample.code, "zero-time");
+    const std::string path = ::testing::TempDir() + "no_time.jsonl";
+    Environment environment;
+    environment.id = sample.environment = "e";
+    std::ofstream(path) << to_json_line(environment) << '\n' << to_json_line(sample) << '\n';
+    EXPECT_EQ(read_samples(path).samples.size(), 1u) << t;
+    std::remove(path.c_str());
+  }
+}
+
+// The log-sum-exp is that of the forward in every set; all else is in turn, and random.
+TEST_F(ProbesTest, ABackwardAttentionIsGivenNoLeftovers) {
+  const Work work = AttentionCall{DType::fp32, true, {1, 32, 2, 2, 16, true}};
+  const OperandSets sets(bench(), work);
+  ASSERT_GT(sets.count(), 2);
+  const Operands &first = sets.first(), &second = sets.all()[1];
+  for (size_t i = 0; i < first.size(); ++i)
+    EXPECT_EQ(first[i].data == second[i].data, i == 4) << first[i].spec.name;
+  EXPECT_NE(backend.read(first[4], 0, 1)[0], 0);
+  for (const size_t input : {0, 1, 2, 3, 5})
+    EXPECT_NE(backend.read(second[input], 7, 1)[0], 0) << second[input].spec.name;
+}
+
 TEST_F(ProbesTest, ImpossibleSpeedsAreRejected) {
   backend.clock = [](size_t n) { return Elapsed{1e-9 * double(n), 1e-9 * double(n)}; };
   Bench& b = bench();
@@ -278,6 +306,19 @@ TEST_F(ProbesTest, AFullDiskEndsASweep) {
                           .show = [](const Task&, const Pace&, double) {},
                           .stop = [] { return false; }}),
                std::runtime_error);
+}
+
+// The other ranks are told before the exception leaves.
+TEST_F(ProbesTest, WhatCannotBeShownEndsASweep) {
+  const Task task{&kGemmProbe, {kGemm, 1, 0.01}};
+  int asked = 0;
+  EXPECT_THROW(
+      run_sweep(bench(), {task, task}, 100,
+                {.keep = [](const Sample&) {},
+                 .show = [](const Task&, const Pace&, double) { throw std::runtime_error("no terminal"); },
+                 .stop = [&] { return ++asked > 5; }}),
+      std::runtime_error);
+  EXPECT_EQ(asked, 1);
 }
 
 class PointsFile : public ::testing::Test {

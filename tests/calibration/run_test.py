@@ -79,7 +79,10 @@ class CommandLine(Folder):
                      "did you mean 'gemm'? valid: gemm, batched_gemm, attention, memory, launch, bandwidth, collective, overlap")
         self.refuses(host + ["--points", "p", "--probes", "gemm"], "--points and --probes are both given [E-CLI]",
                      "a file of points says itself what to measure")
-        self.refuses(host + ["--json", self.file], "--json and -o name the same file [E-CLI]", "samples and summary are two files")
+        spelled = os.path.join(self.folder, ".", os.path.basename(self.file))
+        for other in (self.file, spelled):
+            self.refuses(host + ["--json", other], "-o and --json name one file [E-CLI]", "name another file")
+        self.refuses(host + ["--points", "p", "--json", "./p"], "--json would overwrite 'p' [E-CLI]", "name another file")
         self.refuses(host + ["extra"], "'extra' is not taken [E-CLI]", "see rehearse-calibrate run --help")
         self.assertFalse(os.path.exists(self.file))
 
@@ -111,6 +114,31 @@ class CommandLine(Folder):
             self.refuses(words, message + " [E-CLI]", "name another file")
         self.assertEqual(len(records(self.file)), 2)
         self.assertFalse(os.path.exists(profile))
+
+    def test_options_without_effect_are_refused(self):
+        table = os.path.join(self.folder, "gemm.csv")
+        with open(table, "w") as file:
+            file.write("m,n,k,dtype,time_us\n128,128,128,bf16,10\n")
+        limits = os.path.join(self.folder, "limits.yaml")
+        with open(limits, "w") as file:
+            file.write("device: {hbm: {value: 1 GB/s, basis: guess, source: none}}\n")
+        unit = os.path.join(self.folder, "unit.yaml")
+        with open(unit, "w") as file:
+            file.write("device: {peak: {bf16: {value: 312 GB, basis: guess, source: none}}}\n")
+        word = ["import", table, "-o", self.file]
+        for words, message in [
+                ([*word, "--ranks", "0"], "--ranks and --nodes are positive"),
+                ([*word, "--nodes", "0"], "--ranks and --nodes are positive"),
+                ([*word, "--ranks", "-2"], "--ranks and --nodes are positive"),
+                ([*word, "--limits", limits], f"--limits: '{limits}' holds neither device.peak nor device.nvlink"),
+                ([*word, "--limits", unit], "--limits: device.peak.bf16 "),
+                (["fit", table, "-o", limits, "--name", ".."], "a profile's name is that of a folder beside it"),
+                (["fit", table, "-o", limits, "--thin", "nan"], "--thin is a fraction up to 0.5")]:
+            result = run(*words)
+            self.assertEqual(result.returncode, 2, words)
+            self.assertIn(message, result.stderr)
+            self.assertIn("[E-CLI]", result.stderr)
+        self.assertFalse(os.path.exists(self.file))
 
     def test_verify_starts_no_more_ranks_than_cores(self):
         result = run("verify", "gpt3-175b-1024xa100")

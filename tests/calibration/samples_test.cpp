@@ -153,7 +153,8 @@ TEST(Samples, RefusesWithTheLine) {
   EXPECT_THAT(refusal(good + "{\"record\": \"sample\",\n"),
               testing::StartsWith("3:21: error: the line is not JSON [E-SAMPLE]"));
   EXPECT_THAT(refusal(good + "\n"), testing::HasSubstr("3:1: error: the line is not JSON"));
-  EXPECT_THAT(refusal(good + "[]\n"), testing::HasSubstr("3:1: error: the line is neither"));
+  for (const char* line : {"[]", "{}", "{\"record\":5}", "{\"record\":\"other\"}"})
+    EXPECT_THAT(refusal(good + line + "\n"), testing::HasSubstr("3:1: error: the line is neither")) << line;
   EXPECT_THAT(
       refusal(good + to_json_line(sample(kGemm)) + "\n"),
       testing::HasSubstr(
@@ -180,6 +181,7 @@ TEST(Samples, RefusesWhatASampleCannotBe) {
               testing::HasSubstr("work.kind cannot be 'gem'"));
   EXPECT_THAT(refusal_of("\"forward\"", "\"backward\""),
               testing::HasSubstr("work.role cannot be 'backward'"));
+  EXPECT_THAT(refusal_of("\"m\":2048", "\"m\":9e15"), testing::HasSubstr("the matrices are too large"));
   EXPECT_THAT(refusal_of("\"status\":\"ok\"", "\"status\":\"fine\""),
               testing::HasSubstr("sample.status cannot be"));
   EXPECT_THAT(refusal_of("\"p10\":0.00012", "\"p10\":1"), testing::HasSubstr("device is out of order"));
@@ -187,6 +189,24 @@ TEST(Samples, RefusesWhatASampleCannotBe) {
   EXPECT_THAT(refusal_of("\"ranks\":8", "\"ranks\":0"), testing::HasSubstr("1:1: error: environment.ranks"));
   EXPECT_THAT(refusal_of("\"NCCL_ALGO\":\"Ring\"", "\"NCCL_ALGO\":1"),
               testing::HasSubstr("environment.variables.NCCL_ALGO must be a string"));
+}
+
+// Sizes whose products no integer holds.
+TEST(Samples, RefusesWhatNoMachineHolds) {
+  const auto said = [](const std::string& work) {
+    return refusal(to_json_line(environment()) + "\n" + R"({"record":"sample","probe":"p","work":)" + work +
+                   R"(,"environment":")" + environment().id + R"(","status":"failed"})" + "\n");
+  };
+  EXPECT_THAT(said(R"({"kind":"memory","kernel":"embedding","dtype":"fp32","rows":1,"width":9e15})"),
+              testing::HasSubstr("the rows are too large"));
+  EXPECT_THAT(
+      said(R"({"kind":"attention","dtype":"fp32","batch":1,"sequence":9e15,"heads":1,"kv_heads":1024,)"
+           R"("head_dim":128})"),
+      testing::HasSubstr("queries or keys are too large"));
+  EXPECT_THAT(said(R"({"kind":"collective","op":"broadcast","dtype":"fp32","bytes":4,"nodes":1e9,)"
+                   R"("per_node":1e9})"),
+              testing::HasSubstr("the group is too large"));
+  EXPECT_EQ(said(R"({"kind":"memory","kernel":"copy","dtype":"fp32","rows":1,"width":4294967296})"), "taken");
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "calibration/plan/needs.hpp"
 #include "calibration/verify/steps.hpp"
@@ -185,6 +186,25 @@ TEST(Needs, SumToTheWorkOfTheStepAndNameTheGroups) {
     const auto* call = std::get_if<CollectiveCall>(&n.work);
     return call && call->op == CollectiveOp::send_recv && call->group.stride == 2;
   }));
+}
+
+// Where tensor and data parallel groups are of one size, as large as each other's messages may be.
+TEST(Needs, WhatRunsBesideTheBackwardIsTheGradients) {
+  Scenario s = scenario_of({"all", 2, 2, 2, 1, false, "1f1b"});
+  s.overlap.grad_reduce = true;
+  s.grad_bucket = Bytes(1);
+  const auto graph = lower(s, build_schedule("1f1b", {2, s.micro_batches(), 1}));
+  std::set<std::string> reductions;
+  for (const auto& traffic : graph.traffic)
+    if (traffic.what == "gradients") reductions.insert(point_of(collective_of(s, traffic)));
+  ASSERT_FALSE(reductions.empty());
+  int overlaps = 0;
+  for (const auto& need : needs_of(s, graph))
+    if (const auto* both = std::get_if<OverlapCall>(&need.work)) {
+      ++overlaps;
+      EXPECT_TRUE(reductions.count(point_of(both->collective))) << point_of(both->collective);
+    }
+  EXPECT_EQ(overlaps, 1);
 }
 
 }  // namespace

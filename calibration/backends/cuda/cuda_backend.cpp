@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "calibration/backends/cuda/kernels.hpp"
+#include "calibration/work/overloaded.hpp"
 #include "calibration/work/rounding.hpp"
 
 // What load.cpp looks for. Throws BackendError.
@@ -17,13 +18,6 @@ extern "C" rehearse::calibration::Backend* rehearse_make_cuda_backend(rehearse::
 namespace rehearse::calibration::cuda {
 
 namespace {
-
-template <class... F>
-struct Overloaded : F... {
-  using F::operator()...;
-};
-template <class... F>
-Overloaded(F...) -> Overloaded<F...>;
 
 // Calls on two streams are queued behind the gate, but not more than a stream's queue can take.
 constexpr size_t kHeldCalls = 200;
