@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "sim/schedule/dependencies.hpp"
 #include "sim/schedule/list_schedule.hpp"
 #include "sim/schedule/order_times.hpp"
 
@@ -60,33 +61,13 @@ class Improver {
     return at;
   }
 
-  // Position of the action that `a` waits for elsewhere: its end is `end`, or it travelled.
-  std::pair<size_t, size_t> origin(const Action& a) const {
-    Action need = a;
-    if (a.kind == ActionKind::forward) {
-      need.chunk = ChunkId(a.chunk.value - 1);
-    } else if (a.kind == ActionKind::weight_gradient || !last_of_path(a.chunk, schedule_.shape)) {
-      need.kind = ActionKind::input_gradient;
-      if (a.kind != ActionKind::weight_gradient) need.chunk = ChunkId(a.chunk.value + 1);
-    } else {
-      need.kind = ActionKind::forward;
-    }
-    const auto stage = size_t(stage_of(need.chunk, schedule_.shape).value);
-    const auto& order = schedule_.stages[stage];
-    const auto at = std::find_if(order.begin(), order.end(), [&](const Action& b) {
-      const bool gradient = b.kind == ActionKind::backward || b.kind == ActionKind::input_gradient;
-      return b.chunk == need.chunk && b.micro == need.micro &&
-             (need.kind == ActionKind::forward ? b.kind == ActionKind::forward : gradient);
-    });
-    return {stage, size_t(at - order.begin())};
-  }
-
   // Along the critical path, from its end: what waited for its stage goes before what it waited for, or that
   // goes behind it, over one or more places.
   std::vector<Move> moves() const {
     std::vector<Move> moves;
+    const ActionIndex index(schedule_);
     size_t s = longest(), i = schedule_.stages[s].size() - 1;
-    while (i < schedule_.stages[s].size()) {
+    for (;;) {
       const Action& a = schedule_.stages[s][i];
       const double from = start(s, i), tiny = 1e-9 * timer_.makespan();
       if (i > 0 && timer_.ends()[s][i - 1] >= from - tiny) {
@@ -95,10 +76,11 @@ class Improver {
           if (i - 1 + step < schedule_.stages[s].size()) moves.push_back({s, i - 1, i - 1 + step});
         }
         --i;
-      } else if (from > tiny && !(a.kind == ActionKind::forward && first_of_path(a.chunk, schedule_.shape))) {
-        std::tie(s, i) = origin(a);
       } else {
-        break;
+        const auto need = need_of(a, schedule_.shape, index);
+        if (!need || from <= tiny) break;
+        const ActionPosition at = index.find(*need);
+        s = size_t(at.stage), i = size_t(at.index);
       }
     }
     return moves;

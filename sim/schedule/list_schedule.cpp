@@ -2,13 +2,14 @@
 
 #include <algorithm>
 #include <deque>
-#include <limits>
+
+#include "sim/schedule/arrivals.hpp"
 
 namespace rehearse {
 
 namespace {
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
+constexpr double kNever = Arrivals::kNever;
 
 struct Pick {
   double start = kNever;
@@ -27,10 +28,11 @@ struct StageState {
 class ListScheduler {
  public:
   ListScheduler(const PipelineShape& shape, const ScheduleCosts& costs, const ListRules& rules)
-      : shape_(shape), costs_(costs), rules_(rules), stages_(size_t(shape.stages)) {
-    const auto slots = size_t(chunk_count(shape)) * size_t(shape.micro_batches);
-    forward_.assign(slots, kNever);
-    gradient_.assign(slots, kNever);
+      : shape_(shape),
+        costs_(costs),
+        rules_(rules),
+        stages_(size_t(shape.stages)),
+        arrivals_(shape, costs.transfer) {
     for (auto& stage : stages_) {
       stage.held.assign(size_t(shape.chunks), 0);
       for (int local = 0; local < shape.chunks; ++local)
@@ -69,19 +71,6 @@ class ListScheduler {
     const bool first = shape_.placement == Placement::bidirectional && chunk.value < shape_.stages;
     return first ? (shape_.micro_batches + 1) / 2 : shape_.micro_batches;
   }
-  size_t slot(int chunk, int micro) const {
-    return size_t(chunk) * size_t(shape_.micro_batches) + size_t(micro);
-  }
-  double arrival(double end, int from, int to) const {
-    return end + (stage_of(ChunkId(from), shape_) == stage_of(ChunkId(to), shape_) ? 0 : costs_.transfer);
-  }
-  double forward_ready(ChunkId c, int micro) const {
-    return first_of_path(c, shape_) ? 0 : arrival(forward_[slot(c.value - 1, micro)], c.value - 1, c.value);
-  }
-  double backward_ready(ChunkId c, int micro) const {
-    return last_of_path(c, shape_) ? forward_[slot(c.value, micro)]
-                                   : arrival(gradient_[slot(c.value + 1, micro)], c.value + 1, c.value);
-  }
 
   // Room for a forward of the stage's chunk `local`.
   bool admits(const StageState& stage, int local) const {
@@ -103,11 +92,10 @@ class ListScheduler {
       // A weight gradient may need more than the forward kept; then those that wait make room first.
       const bool room = stage.live + costs_.weight_hold - 1 <= rules_.max_live + 1e-9;
       if (rules_.split && !room && !stage.weights.empty()) continue;
-      const double start = std::max(stage.free, backward_ready(chunk, micro));
-      const Pick pick{
-          start,
-          {rules_.split ? ActionKind::input_gradient : ActionKind::backward, chunk, MicroBatch(micro)}};
-      if (start < best.start) best = pick;
+      const Action backward{rules_.split ? ActionKind::input_gradient : ActionKind::backward, chunk,
+                            MicroBatch(micro)};
+      const Pick pick{std::max(stage.free, arrivals_.ready(backward)), backward};
+      if (pick.start < best.start) best = pick;
     }
     return best;
   }
@@ -118,9 +106,9 @@ class ListScheduler {
       const ChunkId chunk = chunk_on(s, local, shape_);
       const int micro = stage.next_forward[size_t(local)];
       if (micro >= end_micro(chunk) || !admits(stage, local)) continue;
-      const double start = std::max(stage.free, forward_ready(chunk, micro));
-      const Pick pick{start, {ActionKind::forward, chunk, MicroBatch(micro)}};
-      if (start < best.start) best = pick;
+      const Action forward{ActionKind::forward, chunk, MicroBatch(micro)};
+      const Pick pick{std::max(stage.free, arrivals_.ready(forward)), forward};
+      if (pick.start < best.start) best = pick;
     }
     return best;
   }
@@ -150,10 +138,10 @@ class ListScheduler {
     const auto local = size_t(local_chunk(a.chunk, shape_));
     const double end = stage.pick.start + costs_.of(a.kind, a.chunk.value);
     order.push_back(a);
+    arrivals_.ended(a, end);
     stage.free = end;
     stage.stale = true;
     if (a.kind == ActionKind::forward) {
-      forward_[slot(a.chunk.value, a.micro.value)] = end;
       ++stage.live, ++stage.held[local], ++stage.next_forward[local];
       if (!last_of_path(a.chunk, shape_)) touch(a.chunk.value + 1);
     } else if (a.kind == ActionKind::weight_gradient) {
@@ -161,7 +149,6 @@ class ListScheduler {
       --stage.held[local];
       stage.weights.pop_front();
     } else {
-      gradient_[slot(a.chunk.value, a.micro.value)] = end;
       ++stage.next_backward[local];
       if (!first_of_path(a.chunk, shape_)) touch(a.chunk.value - 1);
       stage.live -= rules_.split ? 1 - costs_.weight_hold : 1;
@@ -176,7 +163,7 @@ class ListScheduler {
   const ScheduleCosts& costs_;
   const ListRules& rules_;
   std::vector<StageState> stages_;
-  std::vector<double> forward_, gradient_;  // [slot]: end; kNever = not yet
+  Arrivals arrivals_;
 };
 
 }  // namespace

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <limits>
 
-#include "sim/schedule/dependencies.hpp"
-
 namespace rehearse {
 
 double ScheduleCosts::of(ActionKind kind, int chunk) const {
@@ -23,36 +21,13 @@ double ScheduleCosts::of(ActionKind kind, int chunk) const {
 }
 
 OrderTimer::OrderTimer(const PipelineShape& shape, const ScheduleCosts& costs)
-    : shape_(shape), transfer_(costs.transfer) {
-  const auto chunks = size_t(chunk_count(shape));
-  for (size_t c = 0; c < chunks; ++c) {
-    for (int kind = 0; kind < 4; ++kind) durations_.push_back(costs.of(ActionKind(kind), int(c)));
-    stage_.push_back(stage_of(ChunkId(int(c)), shape).value);
-    first_chunk_.push_back(first_of_path(ChunkId(int(c)), shape));
-    last_chunk_.push_back(last_of_path(ChunkId(int(c)), shape));
-  }
-  forward_.resize(chunks * size_t(shape.micro_batches));
-  gradient_.resize(forward_.size());
-  ends_.resize(size_t(shape.stages));
-  first_.resize(size_t(shape.stages));
-}
-
-double OrderTimer::ready(const Action& a) const {
-  const auto c = size_t(a.chunk.value);
-  if (a.kind == ActionKind::forward) {
-    if (first_chunk_[c]) return 0;
-    const ChunkId before(a.chunk.value - 1);
-    return arrival(forward_[slot(before, a.micro)], before, a.chunk);
-  }
-  if (a.kind == ActionKind::weight_gradient) return gradient_[slot(a.chunk, a.micro)];
-  if (last_chunk_[c]) return forward_[slot(a.chunk, a.micro)];
-  const ChunkId after(a.chunk.value + 1);
-  return arrival(gradient_[slot(after, a.micro)], after, a.chunk);
+    : arrivals_(shape, costs.transfer), ends_(size_t(shape.stages)), first_(size_t(shape.stages)) {
+  for (int c = 0; c < chunk_count(shape); ++c)
+    for (int kind = 0; kind < 4; ++kind) durations_.push_back(costs.of(ActionKind(kind), c));
 }
 
 bool OrderTimer::run(const std::vector<std::vector<Action>>& stages) {
-  std::fill(forward_.begin(), forward_.end(), -1);
-  std::fill(gradient_.begin(), gradient_.end(), -1);
+  arrivals_.clear();
   size_t left = 0;
   for (size_t s = 0; s < stages.size(); ++s) {
     ends_[s].clear();
@@ -65,14 +40,12 @@ bool OrderTimer::run(const std::vector<std::vector<Action>>& stages) {
     for (size_t s = 0; s < stages.size(); ++s)
       while (ends_[s].size() < stages[s].size()) {
         const Action& a = stages[s][ends_[s].size()];
-        const double from = ready(a);
-        if (from < 0) break;
+        const double from = arrivals_.ready(a);
+        if (from == Arrivals::kNever) break;
         const double start = std::max(from, ends_[s].empty() ? 0 : ends_[s].back());
         const double end = start + duration(a);
         if (ends_[s].empty()) first_[s] = start;
-        if (a.kind == ActionKind::forward) forward_[slot(a.chunk, a.micro)] = end;
-        if (a.kind == ActionKind::backward || a.kind == ActionKind::input_gradient)
-          gradient_[slot(a.chunk, a.micro)] = end;
+        arrivals_.ended(a, end);
         ends_[s].push_back(end);
         --left;
         moved = true;

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <deque>
 
+#include "sim/schedule/arrivals.hpp"
 #include "sim/schedule/list_schedule.hpp"
 
 namespace rehearse {
@@ -21,15 +22,17 @@ class WeightPlacer {
   // `before`: idle time of each stage in an earlier attempt, none for the first.
   WeightPlacer(const Schedule& schedule, const ScheduleCosts& costs, double max_live, FillRule rule,
                std::vector<double> before)
-      : shape_(schedule.shape), costs_(costs), max_live_(max_live), rule_(rule), before_(std::move(before)) {
-    const auto slots = size_t(chunk_count(shape_)) * size_t(shape_.micro_batches);
-    forward_.assign(slots, -1);
-    gradient_.assign(slots, -1);
-    stages_.resize(schedule.stages.size());
+      : costs_(costs),
+        max_live_(max_live),
+        rule_(rule),
+        before_(std::move(before)),
+        stages_(schedule.stages.size()),
+        arrivals_(schedule.shape, costs.transfer) {
     for (size_t s = 0; s < stages_.size(); ++s)
       std::copy_if(schedule.stages[s].begin(), schedule.stages[s].end(), std::back_inserter(stages_[s].order),
                    [](const Action& a) { return a.kind != ActionKind::weight_gradient; });
-    result_ = {schedule.name, shape_, std::vector<std::vector<Action>>(stages_.size()), schedule.note};
+    result_ = {schedule.name, schedule.shape, std::vector<std::vector<Action>>(stages_.size()),
+               schedule.note};
   }
 
   Schedule run() {
@@ -39,8 +42,8 @@ class WeightPlacer {
       for (size_t s = 0; s < stages_.size(); ++s) {
         const StageState& stage = stages_[s];
         if (stage.next == stage.order.size()) continue;
-        const double ready = ready_at(stage.order[stage.next]);
-        if (ready < 0) continue;
+        const double ready = arrivals_.ready(stage.order[stage.next]);
+        if (ready == Arrivals::kNever) continue;
         const double at = std::max(ready, stage.free);
         if (best < 0 || at < start) best = int(s), start = at;
       }
@@ -59,20 +62,6 @@ class WeightPlacer {
   }
 
  private:
-  size_t slot(int chunk, MicroBatch micro) const {
-    return size_t(chunk) * size_t(shape_.micro_batches) + size_t(micro.value);
-  }
-  double arrival(double end, int from, int to) const {
-    const bool stays = stage_of(ChunkId(from), shape_) == stage_of(ChunkId(to), shape_);
-    return end < 0 || stays ? end : end + costs_.transfer;
-  }
-  double ready_at(const Action& a) const {
-    const int c = a.chunk.value;
-    if (a.kind == ActionKind::forward)
-      return first_of_path(a.chunk, shape_) ? 0 : arrival(forward_[slot(c - 1, a.micro)], c - 1, c);
-    return last_of_path(a.chunk, shape_) ? forward_[slot(c, a.micro)]
-                                         : arrival(gradient_[slot(c + 1, a.micro)], c + 1, c);
-  }
   double length(const Action& a) const { return costs_.of(a.kind, a.chunk.value); }
 
   void run_weight(size_t s) {
@@ -90,14 +79,14 @@ class WeightPlacer {
     for (double idle : before_) most_before = std::max(most_before, idle);
     if (!before_.empty()) most = std::max(most, most_before - before_[s]);
     const StageState& stage = stages_[s];
-    return ready_at(stage.order[stage.next]) - stage.free > most - stage.idle + kClose;
+    return arrivals_.ready(stage.order[stage.next]) - stage.free > most - stage.idle + kClose;
   }
 
   void advance(size_t s) {
     StageState& stage = stages_[s];
     const Action a = stage.order[stage.next];
     const bool forward = a.kind == ActionKind::forward;
-    const double ready = ready_at(a), more = forward ? 1 : costs_.weight_hold - 1;
+    const double ready = arrivals_.ready(a), more = forward ? 1 : costs_.weight_hold - 1;
     auto pending = [&] { return !stage.weights.empty(); };
     while (pending() && stage.live + more > max_live_ + kClose) run_weight(s);
     while (pending() && stage.free + length(stage.weights.front()) <= ready + kClose) run_weight(s);
@@ -105,20 +94,19 @@ class WeightPlacer {
     const double start = std::max(ready, stage.free);
     if (stage.next > 0) stage.idle += start - stage.free;
     stage.free = start + length(a);
-    stage.live += forward ? 1 : costs_.weight_hold - 1;
-    (forward ? forward_ : gradient_)[slot(a.chunk.value, a.micro)] = stage.free;
+    stage.live += more;
+    arrivals_.ended(a, stage.free);
     if (!forward) stage.weights.push_back({ActionKind::weight_gradient, a.chunk, a.micro});
     result_.stages[s].push_back(a);
     ++stage.next;
   }
 
-  PipelineShape shape_;
   const ScheduleCosts& costs_;
   double max_live_;
   FillRule rule_;
   std::vector<double> before_;
   std::vector<StageState> stages_;
-  std::vector<double> forward_, gradient_;  // [slot]: end; -1 = not yet
+  Arrivals arrivals_;
   Schedule result_;
 };
 
@@ -130,8 +118,8 @@ Schedule place_weights(const Schedule& schedule, const ScheduleCosts& costs, dou
   if (rule != FillRule::balance) return best;
   double span = time_actions(best, costs).span;
   std::vector<double> idle = placer.idle();
-  for (int attempt = 0; attempt < 6;
-       ++attempt) {  // what the idlest stage idled at last, others may idle early
+  // What the idlest stage idled at last, others may idle early.
+  for (int attempt = 0; attempt < 6; ++attempt) {
     WeightPlacer again(schedule, costs, max_live, rule, idle);
     Schedule other = again.run();
     const double other_span = time_actions(other, costs).span;

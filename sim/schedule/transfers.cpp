@@ -73,7 +73,7 @@ namespace {
 class Rendezvous {
  public:
   Rendezvous(const Schedule& schedule, const TransferSteps& transfers, bool blocking)
-      : schedule_(schedule), steps_(transfers) {
+      : schedule_(schedule), steps_(transfers), index_(schedule) {
     for (size_t s = 0; s < schedule.stages.size(); ++s) {
       first_.push_back(int(waits_.size()));
       for (size_t i = 0; i < schedule.stages[s].size(); ++i) {
@@ -122,7 +122,6 @@ class Rendezvous {
   void connect(size_t s, bool blocking) {
     const auto& steps = steps_[s];
     const int actions = int(schedule_.stages[s].size());
-    const ActionIndex index(schedule_);
     std::map<int, std::vector<int>> previous;  // with each other stage
     for (size_t from = 0; from < steps.size();) {
       size_t to = from;
@@ -136,7 +135,7 @@ class Rendezvous {
         auto& waits = waits_[size_t(node)];
         waits.insert(waits.end(), previous[beside].begin(), previous[beside].end());
         if (before > 0) waits.push_back(first_[s] + before - 1);
-        if (!steps[to].send) needed_by(a, index, node);
+        if (!steps[to].send) needed_by(a, node);
         if (blocking && before < actions) waits_[size_t(first_[s] + before)].push_back(node);
       }
       for (auto& [beside, nodes] : batch) previous[beside] = std::move(nodes);
@@ -146,9 +145,9 @@ class Rendezvous {
 
   int stage_beside(const TransferStep& step) const { return other_stage(step, schedule_.shape).value; }
 
-  void needed_by(Action a, const ActionIndex& index, int node) {
-    if (a.kind == ActionKind::backward && !index.find(a).valid()) a.kind = ActionKind::input_gradient;
-    const ActionPosition at = index.find(a);
+  void needed_by(Action a, int node) {
+    if (a.kind == ActionKind::backward && !index_.find(a).valid()) a.kind = ActionKind::input_gradient;
+    const ActionPosition at = index_.find(a);
     waits_[size_t(first_[size_t(at.stage)] + at.index)].push_back(node);
   }
 
@@ -178,6 +177,7 @@ class Rendezvous {
 
   const Schedule& schedule_;
   const TransferSteps& steps_;
+  ActionIndex index_;
   std::vector<int> first_;               // [stage]: node of its first action
   std::vector<std::vector<int>> waits_;  // [node]
   std::vector<std::string> names_;

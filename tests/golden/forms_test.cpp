@@ -9,6 +9,8 @@
 #include <regex>
 #include <sstream>
 
+#include "tests/support/program.hpp"
+
 namespace {
 
 // Nine digits of every fraction: the last ones depend on the processor's variant of exp and log.
@@ -26,13 +28,10 @@ std::string rounded(const std::string& text) {
   return result.append(at, text.cend());
 }
 
-std::string output_of(const std::string& command) {
-  std::string text;
-  FILE* pipe = popen(command.c_str(), "r");
-  if (!pipe) return text;
-  std::array<char, 4096> buffer{};
-  for (size_t n; (n = fread(buffer.data(), 1, buffer.size(), pipe)) > 0;) text.append(buffer.data(), n);
-  EXPECT_EQ(pclose(pipe), 0) << command;
+std::string output_of(const std::string& words) {
+  const auto done = rehearse::testing::run_program(words, REHEARSE_SOURCE_DIR);
+  EXPECT_EQ(done.status, 0) << done.err;
+  std::string text = done.out;
   for (const std::string source = REHEARSE_SOURCE_DIR "/"; text.find(source) != std::string::npos;)
     text.erase(text.find(source), source.size());
   // The one figure that differs from run to run, and the digest, which names the profile and not the step.
@@ -41,8 +40,7 @@ std::string output_of(const std::string& command) {
 }
 
 std::string run(const std::string& command, const std::string& options) {
-  return output_of(std::string(REHEARSE_BINARY) + " " + command +
-                   " " REHEARSE_SOURCE_DIR "/tests/golden/small.yaml --quiet " + options);
+  return output_of(command + " " REHEARSE_SOURCE_DIR "/tests/golden/small.yaml --quiet " + options);
 }
 
 struct Form {

@@ -1,50 +1,32 @@
 // The program's own behaviour towards the shell: exit status, what goes to stdout and what to stderr.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
 #include <array>
 #include <cstdio>
-#include <cstdlib>
-#include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <regex>
 #include <string>
 
-namespace fs = std::filesystem;
+#include "tests/support/program.hpp"
+
+using rehearse::testing::Outcome;
+using rehearse::testing::run_program;
+using rehearse::testing::text_of;
 using testing::HasSubstr;
 
 namespace {
 
 const std::string kInput = std::string(REHEARSE_SOURCE_DIR) + "/tests/input";
 
-struct Outcome {
-  int status;
-  std::string out, err;
-};
-
-std::string text_of(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
-Outcome rehearse(const std::string& words) {
-  std::string folder = (fs::temp_directory_path() / "rehearse-cli-XXXXXX").string();
-  if (!mkdtemp(folder.data())) return {-1, "", ""};
-  const std::string command = "cd " + kInput + " && REHEARSE_DATA=" + kInput + "/data " REHEARSE_BINARY " " +
-                              words + " >" + folder + "/out 2>" + folder + "/err";
-  const int status = std::system(command.c_str());
-  Outcome run{WIFEXITED(status) ? WEXITSTATUS(status) : -1, text_of(folder + "/out"),
-              text_of(folder + "/err")};
-  fs::remove_all(folder);
-  return run;
+Outcome outcome_of(const std::string& words) {
+  return run_program(words, kInput, "REHEARSE_DATA=" + kInput + "/data");
 }
 
 }  // namespace
 
 TEST(Cli, CheckPrintsThePlan) {
-  const Outcome run = rehearse("check ../fuzz/base.yaml");
+  const Outcome run = outcome_of("check ../fuzz/base.yaml");
   EXPECT_EQ(run.status, 0) << run.err;
   EXPECT_EQ(run.err, "");
   EXPECT_THAT(run.out, HasSubstr("16 on 4 nodes x 4 GPUs"));
@@ -52,14 +34,14 @@ TEST(Cli, CheckPrintsThePlan) {
 }
 
 TEST(Cli, JsonReplacesTheTableOnStdout) {
-  const Outcome run = rehearse("check ../fuzz/base.yaml --json -");
+  const Outcome run = outcome_of("check ../fuzz/base.yaml --json -");
   EXPECT_EQ(run.status, 0) << run.err;
   EXPECT_EQ(run.out.front(), '{');
   EXPECT_THAT(run.out, HasSubstr("\"micro_batches\": 8"));
 }
 
 TEST(Cli, SettingsVaryTheScenario) {
-  const Outcome run = rehearse(
+  const Outcome run = outcome_of(
       "check ../fuzz/base.yaml --set layout.tp=4 --set layout.dp=null --set 'batch={global: 6, micro: 3}' "
       "--json -");
   EXPECT_EQ(run.status, 0) << run.err;
@@ -67,9 +49,9 @@ TEST(Cli, SettingsVaryTheScenario) {
 }
 
 TEST(Cli, StdinIsAScenario) {
-  const Outcome run = rehearse("check - <../fuzz/base.yaml");
+  const Outcome run = outcome_of("check - <../fuzz/base.yaml");
   EXPECT_EQ(run.status, 0) << run.err;
-  const Outcome bad = rehearse("check - <cases/layout-gpus.yaml");
+  const Outcome bad = outcome_of("check - <cases/layout-gpus.yaml");
   EXPECT_EQ(bad.status, 2);
   EXPECT_THAT(bad.err, testing::StartsWith("<stdin>:5:28: error: "));
 }
@@ -80,7 +62,7 @@ TEST(Cli, BadInputLeavesStdoutEmpty) {
         "check", "check a b", "check ../fuzz/base.yaml --sett x=1", "check ../fuzz/base.yaml --json",
         "chekc x", "", "check ../fuzz/base.yaml --json /no/such/folder/x.json",
         "check ../fuzz/base.yaml --set x", "check ../fuzz/base.yaml --qui", "check cases"}) {
-    const Outcome run = rehearse(words);
+    const Outcome run = outcome_of(words);
     EXPECT_EQ(run.status, 2) << words;
     EXPECT_EQ(run.out, "") << words;
     EXPECT_THAT(run.err, HasSubstr("error: ")) << words;
@@ -89,14 +71,14 @@ TEST(Cli, BadInputLeavesStdoutEmpty) {
 }
 
 TEST(Cli, MisspeltWordsGetTheNearest) {
-  EXPECT_THAT(rehearse("chekc x").err, HasSubstr("did you mean 'check'?"));
-  EXPECT_THAT(rehearse("check x --sett a=b").err, HasSubstr("did you mean '--set'?"));
+  EXPECT_THAT(outcome_of("chekc x").err, HasSubstr("did you mean 'check'?"));
+  EXPECT_THAT(outcome_of("check x --sett a=b").err, HasSubstr("did you mean '--set'?"));
 }
 
 TEST(Cli, WarningsGoToStderrUnlessQuiet) {
   const std::string words = "check ../fuzz/base.yaml --set layout.tp=8 --set layout.dp=1";
-  EXPECT_THAT(rehearse(words).err, HasSubstr("[W-TP-NODE]"));
-  const Outcome quiet = rehearse(words + " --quiet");
+  EXPECT_THAT(outcome_of(words).err, HasSubstr("[W-TP-NODE]"));
+  const Outcome quiet = outcome_of(words + " --quiet");
   EXPECT_EQ(quiet.status, 0);
   EXPECT_EQ(quiet.err, "");
   EXPECT_THAT(quiet.out, HasSubstr("W-TP-NODE"));
@@ -109,26 +91,26 @@ TEST(Cli, NoOutputOverwritesTheScenario) {
        {"check S --json S", "run S --json S", "run S --trace S", "run S --stop-after graph --dump S",
         "ledger S --json S", "score S --json S", "schedule S --csv S", "schedules S --svg S"}) {
     std::ofstream(file) << text;
-    const Outcome run = rehearse(std::regex_replace(words, std::regex("S"), file));
+    const Outcome run = outcome_of(std::regex_replace(words, std::regex("S"), file));
     EXPECT_EQ(run.status, 2) << words;
     EXPECT_EQ(run.out, "") << words;
     EXPECT_THAT(run.err, HasSubstr(" would overwrite '" + file + "' [E-CLI]")) << words;
     EXPECT_EQ(text_of(file), text) << words;
   }
-  EXPECT_THAT(rehearse("run ../fuzz/base.yaml --json x.json --trace ./x.json").err,
+  EXPECT_THAT(outcome_of("run ../fuzz/base.yaml --json x.json --trace ./x.json").err,
               HasSubstr("--trace and --json name one file [E-CLI]"));
 }
 
 TEST(Cli, HelpAndVersion) {
-  const Outcome help = rehearse("--help");
+  const Outcome help = outcome_of("--help");
   EXPECT_EQ(help.status, 0);
   EXPECT_THAT(help.out, HasSubstr("check"));
   for (const char* command : {"run", "check", "ledger", "schedule", "schedules", "score"}) {
-    const Outcome its = rehearse(std::string(command) + " --help");
+    const Outcome its = outcome_of(std::string(command) + " --help");
     EXPECT_EQ(its.status, 0);
     EXPECT_THAT(its.out, testing::StartsWith("usage: rehearse " + std::string(command) + " "));
   }
-  EXPECT_THAT(rehearse("--version").out, testing::StartsWith("rehearse "));
+  EXPECT_THAT(outcome_of("--version").out, testing::StartsWith("rehearse "));
 }
 
 TEST(Cli, RunRefusesWhatItCannotHonour) {
@@ -140,7 +122,7 @@ TEST(Cli, RunRefusesWhatItCannotHonour) {
         "--engine magic", "--fold on", "--stop-after lunch", "--trace x.json --trace-detail atom",
         "--trace x.json --trace-ranks 0,x", "--expect step_time_s", "--expect 'step_time_s<=fast'",
         "--expect 'no.such<=1'", "--expect 'memory.stages.9.peak_bytes<=1'", "--expect 'memory.stages<=1'"}) {
-    const Outcome refused = rehearse(run + words);
+    const Outcome refused = outcome_of(run + words);
     EXPECT_EQ(refused.status, 2) << words;
     EXPECT_EQ(refused.out, "") << words;
     EXPECT_THAT(refused.err, HasSubstr("[E-CLI]")) << words;
@@ -149,8 +131,8 @@ TEST(Cli, RunRefusesWhatItCannotHonour) {
 
 TEST(Cli, ExpectationsDecideTheStatus) {
   const std::string run = "run ../fuzz/base.yaml --quiet --json /dev/null ";
-  EXPECT_EQ(rehearse(run + "--expect 'step_time_s>0' --expect 'memory.stages.0.peak_bytes>1'").status, 0);
-  const Outcome missed = rehearse(run + "--expect 'mfu>=2'");
+  EXPECT_EQ(outcome_of(run + "--expect 'step_time_s>0' --expect 'memory.stages.0.peak_bytes>1'").status, 0);
+  const Outcome missed = outcome_of(run + "--expect 'mfu>=2'");
   EXPECT_EQ(missed.status, 1);
   EXPECT_THAT(missed.err, HasSubstr("expectation missed: mfu>=2"));
 }

@@ -1,34 +1,14 @@
 // Writes traces of hand-built steps into a folder that goes with the test.
 #pragma once
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <filesystem>
 #include <string>
 
+#include "tests/support/folder.hpp"
 #include "tests/support/trace_lint.hpp"
 #include "tests/support/trace_step.hpp"
 
 namespace rehearse::testing {
-
-class TraceFolder {
- public:
-  TraceFolder() {
-    std::string made = (std::filesystem::temp_directory_path() / "rehearse-trace-XXXXXX").string();
-    if (mkdtemp(made.data()) == nullptr) throw std::runtime_error("no temporary folder");
-    path_ = made;
-  }
-  TraceFolder(const TraceFolder&) = delete;
-  TraceFolder& operator=(const TraceFolder&) = delete;
-  ~TraceFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  std::string file(const std::string& name) const { return path_ / name; }
-
- private:
-  std::filesystem::path path_;
-};
 
 inline TraceSize write_file(const std::string& path, const Step& step, const TraceOptions& options = {}) {
   return write_trace_file(path, step.scenario, step.layout(), step.graph, step.timeline, step.memory,
@@ -40,13 +20,13 @@ inline TraceSize write_dir(const std::string& dir, const Step& step, const Trace
 }
 
 inline std::string merged_text(const Step& step, const TraceOptions& options = {}) {
-  const TraceFolder folder;
+  const TemporaryFolder folder;
   write_file(folder.file("step.json"), step, options);
   return read_trace(folder.file("step.json"));
 }
 
 inline std::string rank_text(const Step& step, int rank, TraceOptions options = {}) {
-  const TraceFolder folder;
+  const TemporaryFolder folder;
   options.ranks = {RankId(rank)};
   write_dir(folder.file("ranks"), step, options);
   return read_trace(folder.file("ranks/rank" + std::to_string(rank) + ".pt.trace.json.gz"));

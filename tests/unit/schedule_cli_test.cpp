@@ -1,45 +1,25 @@
 // `rehearse schedule` as the shell sees it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "sim/schedule/schedule.hpp"
+#include "tests/support/program.hpp"
 
-namespace fs = std::filesystem;
+using rehearse::testing::Outcome;
+using rehearse::testing::run_program;
 using testing::HasSubstr;
 using testing::StartsWith;
 
 namespace {
 
-struct Outcome {
-  int status = -1;
-  std::string out, err;
-};
-
-std::string text_of(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
 // 4 stages, 8 micro-batches, 1 chunk.
 Outcome schedule(const std::string& words) {
-  std::string folder = (fs::temp_directory_path() / "rehearse-schedule-XXXXXX").string();
-  if (mkdtemp(folder.data()) == nullptr) return {};
-  const std::string command = "cd " REHEARSE_SOURCE_DIR "/scenarios && " REHEARSE_BINARY
-                              " schedule gpt3-175b-1024xa100.yaml --set layout.pp=4 --set layout.dp=32 "
-                              "--set batch.global=256 " +
-                              words + " >" + folder + "/out 2>" + folder + "/err";
-  const int status = std::system(command.c_str());
-  Outcome run{WIFEXITED(status) ? WEXITSTATUS(status) : -1, text_of(folder + "/out"),
-              text_of(folder + "/err")};
-  fs::remove_all(folder);
-  return run;
+  return run_program(
+      "schedule gpt3-175b-1024xa100.yaml --set layout.pp=4 --set layout.dp=32 --set batch.global=256 " +
+          words,
+      REHEARSE_SOURCE_DIR "/scenarios");
 }
 
 }  // namespace

@@ -1,41 +1,20 @@
 // `rehearse schedules` as the shell sees it: the schedules compared on 175B.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 
-namespace fs = std::filesystem;
+#include "tests/support/program.hpp"
+
+using rehearse::testing::Outcome;
+using rehearse::testing::run_program;
 using testing::HasSubstr;
 
 namespace {
 
-struct Outcome {
-  int status = -1;
-  std::string out, err;
-};
-
-std::string text_of(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
 Outcome schedules(const std::string& words) {
-  std::string folder = (fs::temp_directory_path() / "rehearse-schedules-XXXXXX").string();
-  if (mkdtemp(folder.data()) == nullptr) return {};
-  const std::string command = "cd " REHEARSE_SOURCE_DIR "/scenarios && " REHEARSE_BINARY
-                              " schedules gpt3-175b-1024xa100.yaml --quiet " +
-                              words + " >" + folder + "/out 2>" + folder + "/err";
-  const int status = std::system(command.c_str());
-  Outcome run{WIFEXITED(status) ? WEXITSTATUS(status) : -1, text_of(folder + "/out"),
-              text_of(folder + "/err")};
-  fs::remove_all(folder);
-  return run;
+  return run_program("schedules gpt3-175b-1024xa100.yaml --quiet " + words, REHEARSE_SOURCE_DIR "/scenarios");
 }
 
 std::map<std::string, nlohmann::json> entries(const Outcome& run) {

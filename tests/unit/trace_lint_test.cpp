@@ -47,7 +47,7 @@ TEST(TraceLint, RankFilesAreClean) {
   for (const StepShape& shape : shapes()) {
     if (shape.kernel < 1e-7) continue;  // nothing is left of it on a grid of 1 us
     const Step step = make_step(shape);
-    const TraceFolder folder;
+    const TemporaryFolder folder;
     for (TraceDetail detail : {TraceDetail::chunk, TraceDetail::kernel}) {
       write_dir(folder.file("ranks"), step, {detail, {}});
       for (const UnitInfo& unit : step.graph.units) {

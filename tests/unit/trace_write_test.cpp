@@ -97,7 +97,7 @@ TEST(TraceWrite, ShortTransfersHaveNoArrow) {
   StepShape shape;
   shape.transfer = 0.125e-6;
   const Step step = make_step(shape);
-  const TraceFolder folder;
+  const TemporaryFolder folder;
   const TraceSize size = write_file(folder.file("a.json"), step);
   const Json doc = Json::parse(read_trace(folder.file("a.json")));
   const auto lost = static_cast<int64_t>(6 - phase(doc, "s").size());
@@ -111,7 +111,7 @@ TEST(TraceWrite, SlicesBelowTheGridAreCounted) {
   StepShape shape;
   shape.transfer = 1e-9;
   shape.kernel = 1e-4;
-  const TraceFolder folder;
+  const TemporaryFolder folder;
   const TraceSize size = write_file(folder.file("a.json"), make_step(shape));
   const Json doc = Json::parse(read_trace(folder.file("a.json")));
   const auto shown =
@@ -122,7 +122,7 @@ TEST(TraceWrite, SlicesBelowTheGridAreCounted) {
 }
 
 TEST(TraceWrite, SizeCountsWhatStandsInTheFile) {
-  const TraceFolder folder;
+  const TemporaryFolder folder;
   const TraceSize size = write_file(folder.file("a.json"), make_step(), {TraceDetail::kernel, {}});
   const std::string text = read_trace(folder.file("a.json"));
   EXPECT_EQ(size.bytes, static_cast<int64_t>(text.size()));
@@ -288,7 +288,7 @@ TEST(TraceWrite, MemoryIsCountedByComponent) {
 
 TEST(TraceWrite, TheSameStepGivesTheSameBytes) {
   const Step step = make_step();
-  const TraceFolder folder;
+  const TemporaryFolder folder;
   for (const char* name : {"a.json.gz", "b.json.gz", "c.json"}) write_file(folder.file(name), step);
   const auto bytes = [&](const char* name) {
     std::ifstream in(folder.file(name), std::ios::binary);
@@ -314,7 +314,7 @@ TEST(TraceWrite, FileNamesAreRefused) {
   ASSERT_THAT(errors, SizeIs(1));
   EXPECT_EQ(errors[0].code, "E-TRACE-PATH");
   EXPECT_EQ(errors[0].place.file, "--trace step.txt");
-  const TraceFolder folder;
+  const TemporaryFolder folder;
   const auto missing = errors_of([&] { write_file(folder.file("no/such/folder.json"), make_step()); });
   ASSERT_THAT(missing, SizeIs(1));
   EXPECT_EQ(missing[0].code, "E-TRACE-PATH");
@@ -342,7 +342,7 @@ TEST(TraceWrite, ARankOfNoKnownClassIsRefused) {
 }
 
 TEST(TraceWrite, FoldersWithOtherTracesAreRefused) {
-  const TraceFolder folder;
+  const TemporaryFolder folder;
   std::filesystem::create_directories(folder.file("ranks"));
   std::ofstream(folder.file("ranks/report.json")) << "{}";
   const auto errors = errors_of([&] { write_dir(folder.file("ranks"), make_step()); });
