@@ -195,7 +195,8 @@ KernelTime attention_by_table(const DeviceProfile& profile, DType dtype, const A
   const AttentionRow asked(a.batch, a.sequence, a.heads, a.kv_heads, a.head_dim, a.causal, 0);
   Nearest<const AttentionRow*> found;
   for (const auto& table : profile.attention) {
-    if (table.backward != backward || is_16_bit(table.dtype) != is_16_bit(dtype)) continue;
+    const bool of_type = table.dtype == dtype || (is_16_bit(table.dtype) && is_16_bit(dtype));
+    if (table.backward != backward || !of_type) continue;
     const AttentionRow* same = nullptr;
     outwards(
         table.rows.begin(), table.rows.end(), asked.log2_sequence,
@@ -239,25 +240,21 @@ KernelTime batched_by_table(const DeviceProfile& profile, const BatchedGemmTable
           found.nearest() > 1.0 + 1e-9};
 }
 
-// An empty kernel's time, and the least an element that the table has.
-double memory_reference(const Stack& stack, const MemoryTable& table, const MemoryShape& shape) {
-  double element = std::numeric_limits<double>::infinity();
-  for (const auto& row : table.rows) element = std::min(element, row.seconds / row.shape.elements());
-  return stack.kernel_floor_s.value + element * shape.elements();
-}
-
 KernelTime memory_by_table(const Stack& stack, const MemoryTable& table, const MemoryShape& at) {
   Nearest<const MemoryRow*> found;
+  double element = std::numeric_limits<double>::infinity();  // the least that the table has
   for (const auto& row : table.rows) {
     if (row.shape == at) return {Seconds(row.seconds), table.basis, false};
+    element = std::min(element, row.seconds / row.shape.elements());
     const double dr = std::log2(row.shape.rows / at.rows), dw = std::log2(row.shape.width / at.width);
     found.offer(dr * dr + dw * dw, &row);
   }
-  const double ratio = found.interpolate([&](const MemoryRow* row) {
-    return std::log(row->seconds / memory_reference(stack, table, row->shape));
-  });
-  return {Seconds(memory_reference(stack, table, at) * std::exp(ratio)), Basis::fitted,
-          found.nearest() > 1.0 + 1e-9};
+  const auto reference = [&](const MemoryShape& shape) {
+    return stack.kernel_floor_s.value + element * shape.elements();
+  };
+  const double ratio =
+      found.interpolate([&](const MemoryRow* row) { return std::log(row->seconds / reference(row->shape)); });
+  return {Seconds(reference(at) * std::exp(ratio)), Basis::fitted, found.nearest() > 1.0 + 1e-9};
 }
 
 }  // namespace

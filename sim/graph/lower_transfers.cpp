@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "sim/graph/lowering.hpp"
+#include "sim/plan/model_math.hpp"
 #include "sim/schedule/transfers.hpp"
 
 namespace rehearse {
@@ -19,10 +20,7 @@ static bool goes_on(const Action& action, const PipelineShape& shape) {
 Task Lowering::transfer_task(int unit, const Action& action) {
   const auto& flow =
       flow_from(FlowKind::stage_transfer, unit, stage_of(chunk_beside(action), schedule_.shape).value);
-  const double whole =
-      double(s_.batch.micro) * s_.batch.sequence * s_.model.hidden * bytes_of(s_.precision.params);
-  const bool sliced = s_.layout.sequence_parallel || s_.layout.scatter_gather;
-  const double bytes = sliced ? whole / s_.layout.tp : whole;
+  const double bytes = stage_message(s_).sent;
   Task task;
   task.stream = Stream::pp_send;
   task.traffic =
@@ -54,10 +52,9 @@ int32_t Lowering::transfer(int unit, const Action& action, const TaskSet& after)
   const int32_t sent = add(transfer_task(unit, action), after);
   int32_t arrived = sent;
   if (s_.layout.scatter_gather && !s_.layout.sequence_parallel) {
-    const double whole =
-        double(s_.batch.micro) * s_.batch.sequence * s_.model.hidden * bytes_of(s_.precision.params);
-    const auto gather = pricer_->tp_collective("stage gather", CollectiveOp::all_gather, whole,
-                                               s_.precision.params, tp_shapes_[unit_shape_[receiver]]);
+    const auto gather =
+        pricer_->tp_collective("stage gather", CollectiveOp::all_gather, stage_message(s_).whole,
+                               s_.precision.params, tp_shapes_[unit_shape_[receiver]]);
     arrived = tensor_task(receiver, gather, {sent});
   }
   edge(arrived, placed(receiver, chunk_beside(action), action.micro, is_forward(action)).first);

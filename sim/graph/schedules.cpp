@@ -7,6 +7,7 @@
 #include "sim/graph/ops.hpp"
 #include "sim/graph/program.hpp"
 #include "sim/plan/memory.hpp"
+#include "sim/plan/model_math.hpp"
 #include "sim/schedule/transfers.hpp"
 
 namespace rehearse {
@@ -29,9 +30,7 @@ double transfer_time(const Scenario& s) {
   if (s.layout.pp == 1) return 0;
   const ParallelLayout layout(s.layout);
   const Fabric fabric(s.cluster);
-  const bool sliced = s.layout.sequence_parallel || s.layout.scatter_gather;
-  const double bytes = double(s.batch.micro) * s.batch.sequence * s.model.hidden *
-                       bytes_of(s.precision.params) / (sliced ? s.layout.tp : 1);
+  const double bytes = stage_message(s).sent;
   double longest = 0;
   for (int stage = 0; stage + 1 < s.layout.pp; ++stage) {
     const auto from = layout.gpu(layout.rank({.tp = 0, .cp = 0, .pp = stage, .dp = 0}));
@@ -98,19 +97,22 @@ ScheduleCosts schedule_costs(const Scenario& scenario) {
 void place_chunks(Scenario& scenario, const GivenLayout& given) {
   auto& layout = scenario.layout;
   const auto* row = find_schedule(scenario.schedule);
-  if (row == nullptr) return;  // a .csv, or a wrong name, which make_schedule() refuses
-  const ScheduleKind& kind = row->value;
-  if (scenario.max_live > 0 && row->name != "auto")
+  if (row == nullptr && !scenario.schedule.ends_with(".csv")) return;  // make_schedule() refuses it
+  const bool chooses = scenario.schedule == "auto";
+  if (scenario.max_live > 0 && !chooses)
     throw InputErrors({{},
                        "max_live",
                        "E-SCHEDULE-LIVE",
                        "max_live bounds the search of the schedule auto, and this is " + scenario.schedule,
                        "leave max_live out, or set schedule to auto"});
-  if (given.placement && kind.placement != layout.placement)
+  if (row == nullptr) return;
+  const ScheduleKind& kind = row->value;
+  if (given.placement && (chooses || kind.placement != layout.placement))
     throw InputErrors({{},
                        "layout.placement",
                        "E-SCHEDULE-PLACEMENT",
-                       "schedule '" + std::string(row->name) + "' places its chunks otherwise",
+                       "schedule '" + scenario.schedule +
+                           (chooses ? "' chooses where its chunks lie" : "' places its chunks otherwise"),
                        "leave layout.placement out; it is for schedules from a .csv"});
   layout.placement = kind.placement;
   const bool copies =

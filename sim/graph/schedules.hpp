@@ -13,8 +13,9 @@ struct GivenLayout {
   bool chunks = false, placement = false;
 };
 // Where the scenario names a built-in schedule: sets the placement of its chunks, and their number where it
-// is not given and the schedule has but one. Throws InputErrors (E-SCHEDULE-PLACEMENT) where another
-// placement is given.
+// is not given and the schedule has but one. Throws InputErrors: E-SCHEDULE-PLACEMENT where another
+// placement is given, or one at all to `auto`; E-SCHEDULE-LIVE where max_live is given and the schedule is
+// not `auto`.
 void place_chunks(Scenario& scenario, const GivenLayout& given);
 
 // The schedule of a checked scenario, built at its own costs where it searches; sets the placement that

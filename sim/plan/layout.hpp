@@ -51,12 +51,6 @@ constexpr StageId stage_of(ChunkId chunk, int stages, Placement placement) {
   return StageId(2 * stages - 1 - chunk.value);
 }
 
-// Ranks that hold the same weights and reduce their gradients together: dp x cp, twice as many where the
-// pipeline holds two copies of the model.
-constexpr int gradient_ranks(const LayoutSpec& layout) {
-  return layout.dp * layout.cp * (layout.placement == Placement::bidirectional ? 2 : 1);
-}
-
 // The layers of one model chunk. Of two copies of the model (Placement::bidirectional) the first has chunks 0
 // to pp - 1, the second pp to 2 pp - 1, each in order of layers.
 struct ChunkPlan {

@@ -108,6 +108,13 @@ ChunkParameters chunk_parameters(const Scenario& scenario, const ChunkPlan& chun
   return p;
 }
 
+StageMessage stage_message(const Scenario& s) {
+  const double whole =
+      double(s.batch.micro) * s.batch.sequence * s.model.hidden * bytes_of(s.precision.params);
+  const bool sliced = s.layout.sequence_parallel || s.layout.scatter_gather;
+  return {whole, sliced ? whole / s.layout.tp : whole};
+}
+
 // Narayanan et al. 2021, section 5.1: 72 B s l h^2 (1 + s/6h + V/12lh) for a GPT without recompute, written
 // per matrix.
 Flop model_flops(const Scenario& scenario) {

@@ -24,6 +24,13 @@ struct ChunkParameters {
 };
 ChunkParameters chunk_parameters(const Scenario& scenario, const ChunkPlan& chunk);
 
+// The activations of a micro-batch on their way to another stage, or their gradient: bytes of the whole, and
+// of what each TP rank sends of it (a slice under sequence parallelism or scatter-gather).
+struct StageMessage {
+  double whole = 0, sent = 0;
+};
+StageMessage stage_message(const Scenario& scenario);
+
 // Model FLOPs of one step of the whole job: 3 x forward, no recompute; attention whole or its causal half.
 Flop model_flops(const Scenario& scenario);
 // FLOPs added by recompute, whole job.

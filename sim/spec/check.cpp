@@ -194,12 +194,14 @@ void check_overlap(Checker& c) {
     c.refuse("overlap.param_gather", "E-OVERLAP-GATHER",
              "param_gather gathers weights that zero shards, and zero is 0",
              "set layout.zero to 1, or param_gather to false");
-  if (l.zero > 0 && l.dp == 1)
-    c.idle("layout.zero", "dp is 1, so there is nobody to share the optimizer with");
+  const bool alone = gradient_ranks(l) == 1;
+  if (l.zero > 0 && alone) c.idle("layout.zero", "dp is 1, so there is nobody to share the optimizer with");
   if (o.tp && l.tp == 1) c.idle("overlap.tp", "tp is 1");
   if (o.p2p && l.pp == 1) c.idle("overlap.p2p", "pp is 1");
   if (c.s.posted_receives && l.pp == 1) c.idle("receives", "pp is 1");
-  if (c.given("grad_bucket") && l.dp == 1) c.idle("grad_bucket", "dp is 1, so no gradients are reduced");
+  if (c.s.post_validation && l.pp == 1)
+    c.idle("optimizer_sync", "pp is 1, so there is no other stage to wait for");
+  if (c.given("grad_bucket") && alone) c.idle("grad_bucket", "dp is 1, so no gradients are reduced");
 }
 
 void check_profile(Checker& c) {

@@ -58,6 +58,12 @@ struct LayoutSpec {
   int parts() const { return placement == Placement::bidirectional ? pp : pp * chunks; }
 };
 
+// Ranks that hold the same weights and reduce their gradients together: dp x cp, twice as many where the
+// pipeline holds two copies of the model.
+constexpr int gradient_ranks(const LayoutSpec& layout) {
+  return layout.dp * layout.cp * (layout.placement == Placement::bidirectional ? 2 : 1);
+}
+
 struct BatchSpec {
   int global = 0;    // sequences a step, all replicas
   int micro = 1;     // sequences a micro-batch, one replica

@@ -220,6 +220,24 @@ TEST(CostGemm, TablesOfARoleAndOfBatchesLead) {
   EXPECT_NEAR(twice.time.value / 1e-2, 1, 0.2);
 }
 
+// Only the 16-bit types share tables.
+TEST(CostAttention, TablesOfOtherTypesTakeNoPart) {
+  auto p = bare_profile();
+  p.peak_flops.emplace_back(DType::fp8, Constant{200e12});
+  AttentionTable fp8, fp32;
+  fp8.dtype = DType::fp8, fp32.dtype = DType::fp32;
+  fp8.rows.emplace_back(1, 2048, 16, 16, 128, true, 1e-3);
+  fp32.rows.emplace_back(1, 4096, 16, 16, 128, true, 40e-3);
+  const auto time = [&](double sequence) {
+    return attention(p, round_stack(), DType::fp8, {1, sequence, 16, 16, 128, true}, false).time.value;
+  };
+  p.attention = {fp8};
+  const double alone = time(4096);
+  p.attention = {fp8, fp32};
+  EXPECT_EQ(time(4096), alone);
+  EXPECT_EQ(time(2048), 1e-3);
+}
+
 TEST(CostAttention, AMeasuredBackwardLeads) {
   auto p = bare_profile();
   AttentionTable forward, backward;
