@@ -18,7 +18,7 @@ set_tests_properties(house_format PROPERTIES SKIP_RETURN_CODE 77)
 
 # Examples are tests: every scenario is read and run, every model stands in one of them.
 file(GLOB_RECURSE scenarios CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/scenarios ${PROJECT_SOURCE_DIR}/scenarios/*.yaml)
-list(FILTER scenarios EXCLUDE REGEX "^models/")
+list(FILTER scenarios EXCLUDE REGEX "^(models|studies)/")
 foreach(scenario ${scenarios})
   foreach(command check run)
     add_test(NAME scenario_${command}:${scenario}

@@ -87,6 +87,12 @@ inline constexpr Code kCodes[] = {
     {"E-SCHEDULE-LIVE", "max_live is for the schedule auto"},
     {"E-COSTS-KEY", "--costs names an unknown cost, one twice, or leaves F or B out"},
     {"E-COSTS-VALUE", "a cost is no number from 0 up, or there is no compute at all"},
+    // studies
+    {"E-STUDY-KIND", "a study has neither axes nor a search, or both"},
+    {"E-STUDY-AXIS", "an axis without values, a range that does not end, a key that varies twice"},
+    {"E-STUDY-WHEN", "a condition that cannot be read, or compares what is not alike"},
+    {"E-STUDY-POINTS", "a study without points, or with too many"},
+    {"E-POINT-INTERNAL", "a point of a study failed by a fault of the program"},
     // calibration
     {"E-VERIFY", "a step cannot be verified: another number of ranks, or the simulator refuses it"},
     {"E-BACKEND", "no such backend in this build, or the device or mpirun is missing"},

@@ -6,7 +6,6 @@
 #include "sim/io/file.hpp"
 #include "sim/io/model.hpp"
 #include "sim/io/overrides.hpp"
-#include "sim/io/profile.hpp"
 #include "sim/io/scenario_parts.hpp"
 #include "sim/io/topology.hpp"
 
@@ -17,7 +16,9 @@ namespace {
 struct Context {
   std::string file, folder;
   const DataRoots& roots;
+  ScenarioFiles& files;
   Problems& problems;
+  std::vector<std::string> named;  // paths of files, this one first
 };
 
 void note_places(const DocNode& node, const std::string& path, Places& places) {
@@ -33,8 +34,9 @@ void note_places(const DocNode& node, const std::string& path, Places& places) {
 bool inline_file(DocNode& node, const std::string& key, FileKind kind, Context& context) {
   const auto path = resolve(node, key, kind, context.folder, context.roots, context.problems);
   if (!path) return false;
+  context.named.push_back(*path);
   try {
-    node = parse_yaml(read_file(*path, place_of(node.mark)), *path);
+    node = DocNode(context.files.document(*path, place_of(node.mark)));
     return true;
   } catch (const InputErrors& found) {
     context.problems.add(found);
@@ -74,8 +76,9 @@ void read_profile(const DocNode& node, MapReader& reader, Scenario& scenario, Co
   const auto path =
       resolve(node, "profile", FileKind::profile, context.folder, context.roots, context.problems);
   if (!path) return;
+  context.named.push_back(*path);
   try {
-    scenario.profile = load_profile(*path);
+    scenario.profile = context.files.profile(*path);
   } catch (const InputErrors& found) {
     context.problems.add(found);
     return;
@@ -103,7 +106,9 @@ void read_schedule(const DocNode& node, Scenario& scenario, Context& context) {
   if (scenario.schedule.ends_with(".csv")) {
     const auto path =
         resolve(node, "schedule", FileKind::schedule, context.folder, context.roots, context.problems);
-    if (path) scenario.schedule = *path;
+    if (!path) return;
+    context.named.push_back(*path);
+    scenario.schedule = *path;
   }
 }
 
@@ -134,7 +139,7 @@ void read_rest(MapReader& reader, Scenario& scenario, Context& context) {
   reader.optional("mfu_attention", scenario.mfu_attention_causal, kMfuAttention);
 }
 
-void read_scenario(DocNode& root, Scenario& scenario, Context& context) {
+void read_keys(DocNode& root, Scenario& scenario, Context& context) {
   MapReader reader(root, "", context.problems);
   if (root.kind != NodeKind::map) return;
   reader.optional("name", scenario.name);
@@ -167,26 +172,47 @@ void read_scenario(DocNode& root, Scenario& scenario, Context& context) {
   throw InputErrors(std::move(errors));
 }
 
-}  // namespace
-
-LoadedScenario load_scenario(const std::string& path, const std::vector<std::string>& sets,
-                             const DataRoots& roots) {
-  Problems problems;
-  Context context{path, folder_of(path), roots, problems};
-  DocNode root = parse_yaml_file(path);
+ReadScenario read(const std::string& path, const std::vector<std::string>& sets, Context& context) {
+  ReadScenario done;
+  done.root = context.files.document(path);
   for (const auto& set : sets)
     apply_set(
-        root, set, [&](const std::string& key, DocNode& node) { return expand(key, node, context); },
-        problems);
-  LoadedScenario loaded;
-  Scenario& scenario = loaded.scenario;
-  scenario.file = printable(shown_path(path));
-  scenario.name = path == "-" ? "stdin" : printable(std::filesystem::path(path).stem().string());
-  read_scenario(root, scenario, context);
+        done.root, set, [&](const std::string& key, DocNode& node) { return expand(key, node, context); },
+        context.problems);
+  done.scenario.file = printable(shown_path(path));
+  done.scenario.name = path == "-" ? "stdin" : printable(std::filesystem::path(path).stem().string());
+  read_keys(done.root, done.scenario, context);
+  done.files = context.named;
+  return done;
+}
+
+}  // namespace
+
+ReadScenario read_scenario(const std::string& path, const std::vector<std::string>& sets,
+                           const DataRoots& roots, ScenarioFiles& files) {
+  Problems problems;
+  Context context{path, folder_of(path), roots, files, problems, {path}};
+  ReadScenario done = read(path, sets, context);
   problems.raise();
-  loaded.places.whole = place_of(root.mark);
-  note_places(root, "", loaded.places);
-  note_places(merge_cluster(*root.find("cluster")), "cluster", loaded.places);
+  return done;
+}
+
+std::vector<std::string> files_of_scenario(const std::string& path, const std::vector<std::string>& sets,
+                                           const DataRoots& roots, ScenarioFiles& files) {
+  Problems problems;
+  Context context{path, folder_of(path), roots, files, problems, {path}};
+  return read(path, sets, context).files;
+}
+
+LoadedScenario load_scenario(const std::string& path, const std::vector<std::string>& sets,
+                             const DataRoots& roots, ScenarioFiles& files) {
+  ReadScenario done = read_scenario(path, sets, roots, files);
+  LoadedScenario loaded;
+  loaded.scenario = std::move(done.scenario);
+  Scenario& scenario = loaded.scenario;
+  loaded.places.whole = place_of(done.root.mark);
+  note_places(done.root, "", loaded.places);
+  note_places(merge_cluster(*done.root.find("cluster")), "cluster", loaded.places);
   try {
     place_chunks(scenario, {.chunks = loaded.places.given("layout.chunks"),
                             .placement = loaded.places.given("layout.placement")});
@@ -200,6 +226,12 @@ LoadedScenario load_scenario(const std::string& path, const std::vector<std::str
     throw_placed(found, loaded.places);
   }
   return loaded;
+}
+
+LoadedScenario load_scenario(const std::string& path, const std::vector<std::string>& sets,
+                             const DataRoots& roots) {
+  ScenarioFiles files;
+  return load_scenario(path, sets, roots, files);
 }
 
 }  // namespace rehearse

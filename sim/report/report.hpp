@@ -54,6 +54,9 @@ struct MemoryReport {
   std::vector<StageMemory> stages;
 };
 MemoryReport memory_report(const Scenario& scenario, const TaskGraph& graph, const Timeline& timeline);
+// The same peaks from the order of the actions alone, without times: a stage runs one after the other, and an
+// action's bytes are added as it starts and freed as it ends. peak_time_s is NaN, over_time empty.
+MemoryReport planned_memory(const Scenario& scenario, const Schedule& schedule);
 
 struct LedgerRow {
   Axis axis;

@@ -1,0 +1,138 @@
+#include "sim/study/price.hpp"
+
+#include <boost/uuid/name_generator_sha1.hpp>
+#include <boost/uuid/uuid.hpp>
+#include <limits>
+#include <map>
+
+#include "sim/graph/lower.hpp"
+#include "sim/io/scenario.hpp"
+
+namespace rehearse {
+
+namespace {
+
+std::vector<double> figures_of(const Report& report, bool memory_only) {
+  std::vector<double> figures;
+  for (const auto& row : figure_table())
+    figures.push_back(memory_only && !row.name.starts_with("memory.")
+                          ? std::numeric_limits<double>::quiet_NaN()
+                          : row.value(report));
+  return figures;
+}
+
+std::vector<double> peaks_of(const MemoryReport& memory) {
+  std::vector<double> peaks;
+  for (const auto& stage : memory.stages) peaks.push_back(stage.peak.total());
+  return peaks;
+}
+
+// Whether a setting may change which files are read.
+bool names_files(const std::string& setting) {
+  for (const char* key : {"model", "cluster", "profile", "schedule"})
+    if (setting.starts_with(key)) return true;
+  return false;
+}
+
+void append(std::string& text, const std::string& part) {  // so that no two lists give one text
+  text += std::to_string(part.size());
+  text += ':';
+  text += part;
+}
+
+std::string hash(const std::string& text) {  // SHA-1 as of RFC 4122, version 5
+  static constexpr boost::uuids::uuid kOurs = {0x5e, 0x0c, 0x2b, 0x4d, 0x8f, 0x31, 0x4a, 0x67,
+                                               0x9d, 0x1e, 0x70, 0xb6, 0x3a, 0x95, 0xc2, 0x48};
+  const auto id = boost::uuids::name_generator_sha1(kOurs)(text);
+  std::string digits;
+  for (const uint8_t byte : id) {
+    digits += "0123456789abcdef"[byte >> 4];
+    digits += "0123456789abcdef"[byte & 15];
+  }
+  return digits;
+}
+
+}  // namespace
+
+struct Pricer::Impl {
+  std::string base;
+  std::vector<std::string> sets;
+  DataRoots roots;
+  Named<Engine> engine;
+  ScenarioFiles files = {};
+  std::map<std::string, std::string> contents = {};  // digests of all files, by the settings that name them
+
+  std::vector<std::string> sets_of(const Point& point) const {
+    auto all = sets;
+    all.insert(all.end(), point.settings.begin(), point.settings.end());
+    return all;
+  }
+
+  Outcome simulate(const Scenario& scenario, const Schedule& schedule) const {
+    Report report;
+    report.memory = planned_memory(scenario, schedule);
+    Outcome outcome;
+    outcome.stage_peak_bytes = peaks_of(report.memory);
+    if (!report.memory.fits) {
+      outcome.verdict = Verdict::unfit;
+      outcome.figures = figures_of(report, true);
+      return outcome;
+    }
+    const TaskGraph graph = lower(scenario, schedule);
+    Timeline timeline = engine.value(graph);
+    timeline.step = step_time(graph, timeline);
+    report = make_report(scenario, schedule, graph, timeline);
+    outcome.verdict = Verdict::simulated;
+    outcome.figures = figures_of(report, false);
+    return outcome;
+  }
+
+  const std::string& contents_of(const std::vector<std::string>& all) {
+    std::vector<std::string> naming;
+    std::string key;
+    for (const auto& set : all)
+      if (names_files(set)) naming.push_back(set), append(key, set);
+    if (const auto at = contents.find(key); at != contents.end()) return at->second;
+    std::string text;
+    try {
+      for (const auto& file : files_of_scenario(base, naming, roots, files))
+        append(text, files.contents(file));
+    } catch (const InputErrors& found) {
+      append(text, found.what());
+    }
+    return contents[key] = hash(text);
+  }
+};
+
+Pricer::Pricer(const Study& study, const DataRoots& roots, const Named<Engine>& engine)
+    : impl_(new Impl{study.base, study.sets, roots, engine}) {}
+Pricer::~Pricer() = default;
+
+Outcome Pricer::price(const Point& point) {
+  Outcome outcome;
+  try {
+    const auto loaded = load_scenario(impl_->base, impl_->sets_of(point), impl_->roots, impl_->files);
+    return impl_->simulate(loaded.scenario, loaded.schedule);
+  } catch (const InputErrors& found) {
+    outcome.verdict = Verdict::rejected;
+    outcome.code = found.errors.front().code;
+    outcome.message = found.errors.front().message;
+  } catch (const std::exception& failure) {
+    outcome.verdict = Verdict::failed;
+    outcome.code = "E-POINT-INTERNAL";
+    outcome.message = failure.what();
+  }
+  outcome.figures.assign(figure_table().size(), std::numeric_limits<double>::quiet_NaN());
+  return outcome;
+}
+
+std::string Pricer::digest(const Point& point) {
+  const auto sets = impl_->sets_of(point);
+  std::string text;
+  append(text, std::string(impl_->engine.name));
+  append(text, impl_->contents_of(sets));
+  for (const auto& set : sets) append(text, set);
+  return hash(text);
+}
+
+}  // namespace rehearse
