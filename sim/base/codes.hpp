@@ -113,6 +113,14 @@ inline constexpr Code kCodes[] = {
     {"E-TRACE-DIR", "the folder for traces cannot be made"},
     {"E-TRACE-PATH", "the trace cannot be written there"},
     {"E-TRACE-RANKS", "--trace-ranks names ranks that do not exist"},
+    // sweeps and stores
+    {"E-STORE-FILE", "no store of results, a damaged one, or one that cannot be written"},
+    {"E-STORE-VERSION", "a store of another version of the program"},
+    {"E-STORE-BUSY", "another sweep writes to the store"},
+    {"E-STORE-CONFLICT", "two stores hold different results of one point"},
+    {"E-SWEEP-RANKS", "the ranks of a sweep do not see the same files"},
+    {"E-POINT-CRASH", "the process that priced a point died, twice"},
+    {"E-POINT-TIME", "a point took longer than the timeout, twice"},
     // warnings
     {"W-TP-NODE", "tensor parallel groups leave the NVLink domain"},
     {"W-HEAD-DIM", "a head size that the GEMMs of unfused attention are slow for"},
