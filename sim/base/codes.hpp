@@ -119,6 +119,7 @@ inline constexpr Code kCodes[] = {
     {"E-STORE-BUSY", "another sweep writes to the store"},
     {"E-STORE-CONFLICT", "two stores hold different results of one point"},
     {"E-SWEEP-RANKS", "the ranks of a sweep do not see the same files"},
+    {"E-BATCH-LINE", "a line for rehearse batch is no request"},
     {"E-POINT-CRASH", "the process that priced a point died, twice"},
     {"E-POINT-TIME", "a point took longer than the timeout, twice"},
     // warnings

@@ -7,11 +7,14 @@ namespace rehearse {
 // A command prints its results to `out` and returns an exit status; see run_guarded().
 using Command = int (*)(const Invocation&, std::ostream& out);
 
+int command_batch(const Invocation& invocation, std::ostream& out);
 int command_check(const Invocation& invocation, std::ostream& out);
 int command_ledger(const Invocation& invocation, std::ostream& out);
+int command_merge(const Invocation& invocation, std::ostream& out);
 int command_run(const Invocation& invocation, std::ostream& out);
 int command_schedules(const Invocation& invocation, std::ostream& out);
 int command_score(const Invocation& invocation, std::ostream& out);
 int command_schedule(const Invocation& invocation, std::ostream& out);
+int command_sweep(const Invocation& invocation, std::ostream& out);
 
 }  // namespace rehearse

@@ -13,6 +13,9 @@ constexpr Named<Command> kCommands[] = {
     {"score", "predictions against a file of measured steps", command_score},
     {"check", "read and cross-check a scenario, and print its plan", command_check},
     {"schedules", "compare pipeline schedules: step, bubble, memory, traffic", command_schedules},
+    {"sweep", "price all points of a study, and go on where it was stopped", command_sweep},
+    {"merge", "make one store of several", command_merge},
+    {"batch", "answer JSON lines with JSON lines, for other programs", command_batch},
     {"schedule", "draw the pipeline, and print its bubble and live activations", command_schedule},
 };
 

@@ -103,7 +103,9 @@ class Sharing {
     SimgridNetwork network(graph_);
     network.wake_at(replay_.now());
     network.run([&](double now, const std::vector<int32_t>& ended) { wake(network, now, ended); });
-    return replay_.finish("simgrid");
+    Timeline timeline = replay_.finish("simgrid");
+    timeline.shared_flows = shared_;
+    return timeline;
   }
 
   // Takes the replay as far as it goes without knowing when the next flow in SimGrid ends.
@@ -115,6 +117,7 @@ class Sharing {
         if (replay_.now() > now) return network.wake_at(replay_.now());
         for (const Handed& h : waiting_) network.start(h.flow, h.bytes);
         in_network_ += waiting_.size();
+        shared_ += int64_t(waiting_.size());
         waiting_.clear();
       }
       const double next = replay_.next();
@@ -129,6 +132,7 @@ class Sharing {
   LinkUse use_;
   std::vector<Handed> waiting_;  // to be handed over, as of replay_.now()
   size_t in_network_ = 0;
+  int64_t shared_ = 0;
 };
 
 }  // namespace

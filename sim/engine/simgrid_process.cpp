@@ -63,7 +63,7 @@ bool read_all(int pipe, Row& rows) {
 
 struct Totals {
   double step = 0;
-  int64_t events = 0, flows = 0, link_flows = 0;
+  int64_t events = 0, flows = 0, link_flows = 0, shared_flows = 0;
 };
 
 // Message: the text of what was thrown, empty if nothing was; then the timeline.
@@ -78,7 +78,7 @@ void send(int pipe, const std::function<Timeline()>& replay) {
   write_all(pipe, thrown);
   if (!thrown.empty()) return;
   write_all(pipe, t.engine);
-  const Totals totals{t.step, t.events, t.flows, t.link_flows};
+  const Totals totals{t.step, t.events, t.flows, t.link_flows, t.shared_flows};
   write_bytes(pipe, &totals, sizeof totals);
   write_all(pipe, t.start);
   write_all(pipe, t.end);
@@ -95,6 +95,7 @@ bool receive(int pipe, std::string& thrown, Timeline& t) {
   t.events = totals.events;
   t.flows = totals.flows;
   t.link_flows = totals.link_flows;
+  t.shared_flows = totals.shared_flows;
   return whole;
 }
 

@@ -156,6 +156,7 @@ struct Timeline {
   // What it took:
   std::string engine;
   int64_t events = 0, flows = 0, link_flows = 0;
+  int64_t shared_flows = 0;  // that met others on a link and so went to SimGrid
 };
 
 }  // namespace rehearse

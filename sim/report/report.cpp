@@ -64,6 +64,7 @@ Report make_report(const Scenario& scenario, const Schedule& schedule, const Tas
   report.events = timeline.events;
   report.flows = timeline.flows;
   report.link_flows = timeline.link_flows;
+  report.shared_flows = timeline.shared_flows;
   report.fold_note = graph.fold_note;
   report.warnings = scenario.warnings;
   warn_of_extrapolation(report, graph);

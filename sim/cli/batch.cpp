@@ -1,0 +1,134 @@
+// rehearse batch: JSON lines in, JSON lines out, for other programs that drive this one.
+#include <algorithm>
+#include <boost/program_options.hpp>
+#include <chrono>
+#include <cstdio>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "sim/base/text.hpp"
+#include "sim/cli/commands.hpp"
+#include "sim/cli/simulate.hpp"
+
+namespace rehearse {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+[[noreturn]] void refuse(const std::string& key, const std::string& message, const std::string& hint) {
+  throw InputErrors(InputError{{}, key, "E-BATCH-LINE", message, hint});
+}
+
+std::vector<std::string> sets_of(const Json& request) {
+  std::vector<std::string> sets;
+  if (!request.contains("set")) return sets;
+  const std::string hint = R"(as in "set": ["layout.tp=4"])";
+  if (!request["set"].is_array()) refuse("set", "set is no list of KEY.PATH=VALUE", hint);
+  for (const auto& set : request["set"]) {
+    if (!set.is_string()) refuse("set", "set holds " + set.dump() + ", which is no KEY.PATH=VALUE", hint);
+    sets.push_back(set.get<std::string>());
+  }
+  return sets;
+}
+
+Json parse(const std::string& line) {
+  Json request;
+  try {
+    request = Json::parse(line);
+  } catch (const Json::exception& e) {
+    refuse("", printable(std::string("this is no JSON: ") + e.what()), "one object a line");
+  }
+  if (!request.is_object()) refuse("", "a request is an object", R"({"id": 1, "scenario": "7b-8xa100-dp"})");
+  static constexpr std::string_view keys[] = {"id", "scenario", "set"};
+  for (const auto& [key, value] : request.items())
+    if (std::find(std::begin(keys), std::end(keys), key) == std::end(keys))
+      throw InputErrors(
+          InputError{{}, key, "E-KEY-UNKNOWN", "unknown key " + quote(key), suggest(key, keys)});
+  if (!request.contains("scenario"))
+    throw InputErrors(InputError{{}, "scenario", "E-KEY-MISSING", "the key 'scenario' is missing", ""});
+  return request;
+}
+
+class Batch {
+ public:
+  Batch(const EngineOptions& engine, const DataRoots& roots) : engine_(engine), roots_(roots) {}
+
+  // The answer to one line.
+  Json answer(const std::string& line) {
+    Json answer{{"id", nullptr}};
+    try {
+      const Json request = parse(line);
+      if (request.contains("id")) answer["id"] = request["id"];
+      const auto sets = sets_of(request);
+      const auto loaded = load(request["scenario"], sets);
+      const auto began = std::chrono::steady_clock::now();
+      Rehearsed done = simulate(loaded.scenario, loaded.schedule, engine_);
+      done.report.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+      answer.update(Json::parse(to_json(done.report, loaded.scenario)));
+    } catch (const InputErrors& found) {
+      for (const auto& e : found.errors)
+        answer["error"].push_back({{"code", e.code},
+                                   {"message", e.message},
+                                   {"key", e.key_path},
+                                   {"file", e.place.file},
+                                   {"line", e.place.line},
+                                   {"column", e.place.column},
+                                   {"hint", e.hint}});
+    } catch (const std::exception& e) {
+      answer["error"].push_back({{"code", "E-POINT-INTERNAL"}, {"message", e.what()}});
+    }
+    return answer;
+  }
+
+ private:
+  LoadedScenario load(const Json& scenario, const std::vector<std::string>& sets) {
+    static constexpr const char* kInline = "<request>";
+    const bool text = scenario.is_string() && scenario.get<std::string>().find('\n') != std::string::npos;
+    if (!scenario.is_object() && !scenario.is_string())
+      refuse("scenario", "scenario is neither a name, a path, YAML text nor an object", "");
+    if (scenario.is_string() && !text)
+      return load_scenario(resolve_scenario(path_of(scenario), roots_), sets, roots_, files_);
+    files_.hold(kInline, text ? scenario.get<std::string>() : scenario.dump());
+    return load_scenario(kInline, sets, roots_, files_);
+  }
+  static std::string path_of(const Json& scenario) {
+    const auto path = scenario.get<std::string>();
+    if (path == "-") refuse("scenario", "standard input holds the requests", "");
+    return path;
+  }
+
+  EngineOptions engine_;
+  const DataRoots& roots_;
+  ScenarioFiles files_;
+};
+
+}  // namespace
+
+int command_batch(const Invocation& invocation, std::ostream& out) {
+  EngineOptions engine;
+  boost::program_options::options_description options("batch");
+  add_engine_options(options, engine);
+  const CommandHelp help{
+      "batch", "",
+      "Answers requests of one JSON object a line: {\"id\": ..., \"scenario\": a name, path, YAML text or "
+      "object,\n"
+      "\"set\": [\"KEY.PATH=VALUE\", ...]} with one line each, in order: the JSON of rehearse run with the "
+      "id, or\n"
+      "{\"id\": ..., \"error\": [{code, message, key, file, line, column, hint}]}. A file is read once.",
+      0, 0};
+  if (!parse_words(invocation.words, help, options, out)) return kDone;
+  engine_by_name(engine.engine);
+  fold_by_name(engine.fold);
+  Batch batch(engine, invocation.roots);
+  for (std::string line; std::getline(std::cin, line);) {
+    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
+    const std::string answer = batch.answer(line).dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+    // At once: a client may wait for it before it asks more.
+    if (std::fwrite(answer.data(), 1, answer.size(), stdout) != answer.size() || std::fflush(stdout) != 0)
+      throw InputErrors(InputError{{}, "", "E-FILE-WRITE", "cannot write to standard output", ""});
+  }
+  return kDone;
+}
+
+}  // namespace rehearse
