@@ -40,6 +40,10 @@ Json parse(const std::string& line) {
     refuse("", printable(std::string("this is no JSON: ") + e.what()), "one object a line");
   }
   if (!request.is_object()) refuse("", "a request is an object", R"({"id": 1, "scenario": "7b-8xa100-dp"})");
+  return request;
+}
+
+void check_keys(const Json& request) {
   static constexpr std::string_view keys[] = {"id", "scenario", "set"};
   for (const auto& [key, value] : request.items())
     if (std::find(std::begin(keys), std::end(keys), key) == std::end(keys))
@@ -47,7 +51,6 @@ Json parse(const std::string& line) {
           InputError{{}, key, "E-KEY-UNKNOWN", "unknown key " + quote(key), suggest(key, keys)});
   if (!request.contains("scenario"))
     throw InputErrors(InputError{{}, "scenario", "E-KEY-MISSING", "the key 'scenario' is missing", ""});
-  return request;
 }
 
 class Batch {
@@ -60,6 +63,7 @@ class Batch {
     try {
       const Json request = parse(line);
       if (request.contains("id")) answer["id"] = request["id"];
+      check_keys(request);
       const auto sets = sets_of(request);
       const auto loaded = load(request["scenario"], sets);
       const auto began = std::chrono::steady_clock::now();

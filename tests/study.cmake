@@ -1,0 +1,11 @@
+# Sweeps as a user runs them, and what other programs drive.
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+foreach(name sweep batch)
+  add_test(NAME study_${name} COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/study/${name}_test.py $<TARGET_FILE:rehearse>)
+  set_tests_properties(study_${name} PROPERTIES LABELS unit TIMEOUT 300)
+endforeach()
+if(TARGET rehearse-mpi)
+  add_test(NAME study_mpi COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/study/mpi_test.py
+    $<TARGET_FILE:rehearse> $<TARGET_FILE:rehearse-mpi>)
+  set_tests_properties(study_mpi PROPERTIES LABELS unit SKIP_RETURN_CODE 77 TIMEOUT 300 PROCESSORS 2)
+endif()
