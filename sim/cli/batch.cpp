@@ -53,6 +53,27 @@ void check_keys(const Json& request) {
     throw InputErrors(InputError{{}, "scenario", "E-KEY-MISSING", "the key 'scenario' is missing", ""});
 }
 
+// A quantity has its unit, and so is text in JSON; in YAML it stands without quotes.
+bool is_quantity(const std::string& text) {
+  const auto digit = [](char c) { return c >= '0' && c <= '9'; };
+  const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  const auto fine = [&](char c) { return digit(c) || letter(c) || c == '.' || c == ' ' || c == '/'; };
+  return text.size() > 1 && digit(text.front()) && letter(text.back()) &&
+         std::all_of(text.begin(), text.end(), fine);
+}
+
+std::string yaml_of(const Json& json) {
+  if (json.is_string() && is_quantity(json.get<std::string>())) return json.get<std::string>();
+  if (!json.is_structured()) return json.dump();
+  std::string text;
+  for (const auto& [key, value] : json.items()) {
+    text += text.empty() ? "" : ", ";
+    if (json.is_object()) text += Json(key).dump() + ": ";
+    text += yaml_of(value);
+  }
+  return json.is_object() ? "{" + text + "}" : "[" + text + "]";
+}
+
 class Batch {
  public:
   Batch(const EngineOptions& engine, const DataRoots& roots) : engine_(engine), roots_(roots) {}
@@ -93,7 +114,7 @@ class Batch {
       refuse("scenario", "scenario is neither a name, a path, YAML text nor an object", "");
     if (scenario.is_string() && !text)
       return load_scenario(resolve_scenario(path_of(scenario), roots_), sets, roots_, files_);
-    files_.hold(kInline, text ? scenario.get<std::string>() : scenario.dump());
+    files_.hold(kInline, text ? scenario.get<std::string>() : yaml_of(scenario));
     return load_scenario(kInline, sets, roots_, files_);
   }
   static std::string path_of(const Json& scenario) {

@@ -33,11 +33,10 @@ struct SweepOptions {
 
 volatile std::sig_atomic_t stop_asked = 0;
 
-// The first signal ends the sweep with what is done; a second one at once: the store is whole either way.
+// A signal ends the sweep with what is done, at once; more of them, as timeout and mpirun send, say no more.
 void stop_on_signals() {
   struct sigaction action {};
   action.sa_handler = [](int) { stop_asked = 1; };
-  action.sa_flags = int(SA_RESETHAND);
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaction(signal, &action, nullptr);
 }
 

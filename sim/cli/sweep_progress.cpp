@@ -10,6 +10,8 @@ namespace rehearse {
 
 namespace {
 
+constexpr double kWindow = 20;  // s: some points take a hundred times as long as others
+
 std::string duration_text(double seconds) {
   const long whole = std::lround(seconds);
   if (whole < 60) return fmt::format("{} s", whole);
@@ -31,9 +33,11 @@ void SweepProgress::show(size_t done) {
   const auto seconds = [](Clock::duration span) { return std::chrono::duration<double>(span).count(); };
   if (quiet_ || seconds(now - last_) < (watched_ ? 0.2 : 10)) return;
   last_ = now;
-  const double elapsed = seconds(now - began_), rate = double(done) / elapsed;
+  seen_.emplace_back(now, done);
+  while (seen_.size() > 2 && seconds(now - seen_[1].first) > kWindow) seen_.pop_front();
+  const double rate = double(done - seen_.front().second) / seconds(now - seen_.front().first);
   std::string line = fmt::format("{}/{} points, {:.0f} a second", done, total_, rate);
-  if (done > 0) line += fmt::format(", {} left", duration_text(double(total_ - done) / rate));
+  if (rate > 0) line += fmt::format(", {} left", duration_text(double(total_ - done) / rate));
   if (watched_)
     std::cerr << '\r' << line << "\x1b[K" << std::flush;
   else

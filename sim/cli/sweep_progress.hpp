@@ -2,6 +2,8 @@
 #pragma once
 #include <chrono>
 #include <cstddef>
+#include <deque>
+#include <utility>
 
 namespace rehearse {
 
@@ -18,7 +20,8 @@ class SweepProgress {
   using Clock = std::chrono::steady_clock;
   size_t total_;
   bool quiet_, watched_, drawn_ = false;
-  Clock::time_point began_ = Clock::now(), last_ = began_;
+  Clock::time_point last_ = Clock::now();
+  std::deque<std::pair<Clock::time_point, size_t>> seen_{{last_, 0}};  // for the rate of late
 };
 
 }  // namespace rehearse

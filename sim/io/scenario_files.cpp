@@ -13,6 +13,11 @@ const DocNode& ScenarioFiles::document(const std::string& path, const Place& nam
   return documents_[path] = std::move(tree);
 }
 
+void ScenarioFiles::hold(const std::string& path, const std::string& text) {
+  documents_[path] = parse_yaml(text, path);
+  contents_[path] = text;
+}
+
 std::shared_ptr<const DeviceProfile> ScenarioFiles::profile(const std::string& path) {
   if (const auto at = profiles_.find(path); at != profiles_.end()) return at->second;
   auto profile = load_profile(path);

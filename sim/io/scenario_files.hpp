@@ -13,6 +13,8 @@ class ScenarioFiles {
  public:
   // A YAML file as a tree. Throws InputErrors (E-FILE-READ at `named`, E-YAML-*), each time anew.
   const DocNode& document(const std::string& path, const Place& named = {});
+  // A text in the place of a file of that name. Throws InputErrors (E-YAML-*).
+  void hold(const std::string& path, const std::string& text);
   // As load_profile().
   std::shared_ptr<const DeviceProfile> profile(const std::string& path);
   // What tells the contents of a file from others, tables that it names included; a word of its own for one

@@ -40,7 +40,7 @@ class Batch(unittest.TestCase):
         self.assertEqual(plain(answers[1]), plain(self.run_json("7b-8xa100-dp", "--set", "layout.tp=8", "--set", "layout.dp=1")))
 
     def test_scenarios_in_the_request(self):
-        text = json.dumps(INLINE, indent=1)  # JSON is YAML
+        text = json.dumps(INLINE, indent=1).replace('"160 MB"', "160 MB")  # JSON is YAML, but for quantities in quotes
         status, answers, err = batch({"id": 1, "scenario": INLINE}, {"id": 2, "scenario": text + "\n"}, {"id": 3, "scenario": INLINE, "set": ["layout.tp=4"]})
         self.assertEqual((status, err), (0, ""))
         expected = plain(self.run_json("-", input=text))  # rehearse run - reads a scenario from standard input

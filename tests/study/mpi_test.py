@@ -13,7 +13,7 @@ import time
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from sweeps import STUDY, Folder, rows, run_program, wait_until  # noqa: E402
+from sweeps import LARGE, Folder, rows, run_program, wait_until  # noqa: E402
 
 PROGRAM, PROGRAM_MPI = sys.argv.pop(1), sys.argv.pop(1)
 ENVIRONMENT = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
@@ -31,6 +31,8 @@ def program_of(pid):
 
 
 class Mpi(Folder):
+    kind = LARGE
+
     def command(self, ranks, *words):
         return ["mpirun", "-q", "-n", str(ranks), "--oversubscribe", "--bind-to", "none", PROGRAM_MPI, "sweep", self.study, "--store",
                 self.store, "--quiet", *words]
@@ -60,7 +62,7 @@ class Mpi(Folder):
             if os.path.exists(self.store):
                 os.remove(self.store)
             summary = self.sweep(ranks)
-            self.assertEqual(summary["points"], STUDY.points)
+            self.assertEqual(summary["points"], LARGE.points)
             self.assertEqual(summary["failed"], 0)
             self.assertEqual(rows(self.store), expected)
         self.assertEqual(self.sweep(2)["simulated"], 0)

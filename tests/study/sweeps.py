@@ -23,6 +23,19 @@ axes:
     points = 5 * 2 * 2 * 2 * 3
 
 
+class LARGE:
+    """Points of 20 ms, for sweeps that are to be caught in the middle."""
+    text = """base: gpt3-175b-1024xa100
+set: {layout.dp: null}
+axes:
+  layout.tp: [4, 8, 16]
+  layout.pp: [8, 16, 7]
+  schedule: [1f1b, gpipe]
+  grad_bucket: [100 MB, 200 MB, 300 MB, 400 MB]
+"""
+    points = 3 * 3 * 2 * 4
+
+
 def run_program(*words, **options):
     return subprocess.run(words, capture_output=True, text=True, timeout=120, **options)
 
@@ -43,10 +56,12 @@ def rows(path):
 
 
 class Folder(unittest.TestCase):
+    kind = STUDY
+
     def setUp(self):
         self.folder = tempfile.mkdtemp()
         self.addCleanup(shutil.rmtree, self.folder)
         self.study = os.path.join(self.folder, "study.yaml")
         self.store = os.path.join(self.folder, "s.sqlite")
         with open(self.study, "w") as file:
-            file.write(STUDY.text)
+            file.write(self.kind.text)
