@@ -100,7 +100,7 @@ struct Report {
   int ranks = 0, simulated_ranks = 0;
   int64_t tasks = 0, events = 0, flows = 0, link_flows = 0;
   int64_t shared_flows = 0;  // that met others on a link
-  double wall_s = 0;  // of the whole process; the caller's to fill in
+  double wall_s = 0;         // of the whole process; the caller's to fill in
   std::string fold_note;
   std::vector<Warning> warnings;
 };

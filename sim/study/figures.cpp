@@ -90,7 +90,8 @@ constexpr Named<Figure> kFigures[] = {
     {"engine.events", "of the replay", [](const Report& r) { return double(r.events); }},
     {"engine.flows", "over links", [](const Report& r) { return double(r.flows); }},
     {"engine.link_flows", "flows times links", [](const Report& r) { return double(r.link_flows); }},
-    {"engine.shared_flows", "that met others on a link", [](const Report& r) { return double(r.shared_flows); }},
+    {"engine.shared_flows", "that met others on a link",
+     [](const Report& r) { return double(r.shared_flows); }},
 };
 
 }  // namespace

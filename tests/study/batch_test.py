@@ -59,8 +59,8 @@ class Batch(unittest.TestCase):
         self.assertEqual(codes, ["E-BATCH-LINE", "E-BATCH-LINE", "E-KEY-MISSING", "E-KEY-UNKNOWN", "E-BATCH-LINE", "E-FILE-MISSING",
                                  "E-KEY-UNKNOWN", "E-YAML-SYNTAX", "E-BATCH-LINE", "E-BATCH-LINE", "E-FILE-MISSING", ""])
         error = answers[6]["error"][0]
-        self.assertEqual((error["file"], error["line"], error["column"]), ("--set layout.dpp=1", 1, 1))
-        self.assertIn("did you mean 'dp'?", error["hint"])
+        self.assertEqual((error["file"], error["line"], error["column"]), ("--set layout.dpp=1", 1, 8))
+        self.assertIn("did you mean 'pp'?", error["hint"])
 
     def test_example_client(self):
         result = subprocess.run([sys.executable, os.path.join(HERE, "batch_client.py"), PROGRAM], capture_output=True, text=True, timeout=120)

@@ -42,12 +42,6 @@ class Mpi(Folder):
         self.assertEqual(result.returncode, 0, result.stderr)
         return json.loads(result.stdout)
 
-    def undisturbed(self):
-        path = os.path.join(self.folder, "undisturbed.sqlite")
-        result = run_program(PROGRAM, "sweep", self.study, "--store", path, "--quiet")
-        self.assertEqual(result.returncode, 0, result.stderr)
-        return rows(path)
-
     def start(self, ranks):
         process = subprocess.Popen(self.command(ranks, "--json", "-"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                    env=ENVIRONMENT)
@@ -57,7 +51,7 @@ class Mpi(Folder):
         return process, relays
 
     def test_ranks_give_the_rows_of_a_plain_sweep(self):
-        expected = self.undisturbed()
+        expected = self.undisturbed(PROGRAM)
         for ranks in (1, 2, 3):
             if os.path.exists(self.store):
                 os.remove(self.store)
@@ -69,10 +63,10 @@ class Mpi(Folder):
 
     def test_several_processes_a_rank(self):
         self.assertEqual(self.sweep(2, "--jobs", "2")["failed"], 0)
-        self.assertEqual(rows(self.store), self.undisturbed())
+        self.assertEqual(rows(self.store), self.undisturbed(PROGRAM))
 
     def test_a_killed_process_of_a_rank_costs_nothing(self):
-        expected = self.undisturbed()
+        expected = self.undisturbed(PROGRAM)
         process, relays = self.start(2)
         pricing = []  # of rank 1: its relay has no sweep, which has children of its own
         wait_until(lambda: pricing.extend(c for r in relays for c in children(r) if b"REHEARSE_SERVE=1" in environment_of(c)) or pricing)
@@ -85,7 +79,7 @@ class Mpi(Folder):
         self.assertEqual(rows(self.store), expected)
 
     def test_a_killed_rank_ends_the_job_and_leaves_the_store(self):
-        expected = self.undisturbed()
+        expected = self.undisturbed(PROGRAM)
         process, relays = self.start(2)
         wait_until(lambda: os.path.exists(self.store))
         time.sleep(0.2)

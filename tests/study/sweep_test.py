@@ -18,7 +18,7 @@ import unittest
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from sweeps import LARGE, STUDY, Folder, rows, run_program, wait_until  # noqa: E402
 
-PROGRAM = sys.argv.pop(1)
+PROGRAM = os.path.abspath(sys.argv.pop(1))
 
 
 def run(*words, **options):
@@ -34,11 +34,6 @@ class Sweeps(Folder):
     def start(self, *words):
         return subprocess.Popen([PROGRAM, "sweep", self.study, "--store", self.store, *words],
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-
-    def undisturbed(self):
-        path = os.path.join(self.folder, "undisturbed.sqlite")
-        self.sweep(store=path)
-        return rows(path)
 
     def check_counts(self, summary, left=0):
         parts = [summary[key] for key in ("rejected", "unfit", "reused", "simulated", "left")]
@@ -72,7 +67,7 @@ class Results(Sweeps):
         self.assertEqual(report["step_time_s"], best["step_time_s"])
 
     def test_another_number_of_processes_gives_the_same_rows(self):
-        expected = self.undisturbed()
+        expected = self.undisturbed(PROGRAM)
         for jobs in ("1", "3"):
             path = os.path.join(self.folder, jobs + ".sqlite")
             self.sweep("--jobs", jobs, store=path)
@@ -171,12 +166,11 @@ class Deaths(Sweeps):
     kind = LARGE
 
     def test_killed_five_times_nothing_is_lost_or_doubled(self):
-        began = time.monotonic()
-        expected = self.undisturbed()
-        lasts, chance, caught = time.monotonic() - began, random.Random(5), 0
+        expected = self.undisturbed(PROGRAM)
+        chance, caught = random.Random(5), 0
         for _ in range(5):
             process = self.start("--jobs", "2", "--quiet")
-            time.sleep(chance.uniform(0.1, 0.5) * lasts)
+            time.sleep(chance.uniform(0.1, 0.5) * self.lasts)
             process.kill()
             process.communicate()
             caught += process.returncode == -signal.SIGKILL
@@ -185,7 +179,7 @@ class Deaths(Sweeps):
         self.assertEqual(rows(self.store), expected)
 
     def test_a_killed_worker_costs_nothing(self):
-        expected = self.undisturbed()
+        expected = self.undisturbed(PROGRAM)
         process = self.start("--jobs", "2", "--quiet", "--json", "-")
         killed = 0
         while killed < 3 and process.poll() is None:
@@ -214,7 +208,7 @@ class Deaths(Sweeps):
         self.assertFalse([pid for pid in workers if os.path.exists(f"/proc/{pid}")])
 
     def test_an_interrupt_leaves_a_clean_store(self):
-        expected = self.undisturbed()
+        expected = self.undisturbed(PROGRAM)
         for number in (signal.SIGINT, signal.SIGTERM):
             if os.path.exists(self.store):
                 os.remove(self.store)
@@ -225,7 +219,7 @@ class Deaths(Sweeps):
             out, err = process.communicate(timeout=20)
             self.assertEqual((process.returncode, err), (1, ""))
             self.assertIn("interrupted; the same command goes on where it stopped\n", out)
-            self.assertEqual(sorted(os.listdir(self.folder)), ["s.sqlite", "study.yaml", "undisturbed.sqlite"])
+            self.assertEqual(sorted(os.listdir(self.folder)), ["s.sqlite", "study.yaml"])
             self.sweep()
             self.assertEqual(rows(self.store), expected)
 
@@ -234,7 +228,7 @@ class Deaths(Sweeps):
         self.assertEqual(summary["rejected_by_code"].get("E-POINT-TIME", 0), summary["failed"])
         self.check_counts(summary)
         self.check_counts(self.sweep())
-        self.assertEqual(rows(self.store), self.undisturbed())
+        self.assertEqual(rows(self.store), self.undisturbed(PROGRAM))
 
 
 class Shards(Sweeps):
@@ -248,7 +242,7 @@ class Shards(Sweeps):
         result = run("merge", *parts, "-o", self.store, "--json", "-")
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertEqual(json.loads(result.stdout), {"stores": 3, "points": STUDY.points, "twice": 0})
-        self.assertEqual(rows(self.store), self.undisturbed())
+        self.assertEqual(rows(self.store), self.undisturbed(PROGRAM))
         self.assertEqual(self.sweep()["simulated"], 0)
         again = run("merge", *parts, "-o", self.store)
         self.assertEqual((again.returncode, again.stdout), (2, ""))
