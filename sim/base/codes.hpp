@@ -122,6 +122,9 @@ inline constexpr Code kCodes[] = {
     {"E-BATCH-LINE", "a line for rehearse batch is no request"},
     {"E-POINT-CRASH", "the process that priced a point died, twice"},
     {"E-POINT-TIME", "a point took longer than the timeout, twice"},
+    // pages
+    {"E-REPORT-JSON", "a file of JSON that is no result, or not one that a page can show"},
+    {"E-REPORT-BUILD", "this build has no page: node or npm was missing"},
     // warnings
     {"W-TP-NODE", "tensor parallel groups leave the NVLink domain"},
     {"W-HEAD-DIM", "a head size that the GEMMs of unfused attention are slow for"},

@@ -11,6 +11,7 @@ int command_batch(const Invocation& invocation, std::ostream& out);
 int command_check(const Invocation& invocation, std::ostream& out);
 int command_ledger(const Invocation& invocation, std::ostream& out);
 int command_merge(const Invocation& invocation, std::ostream& out);
+int command_report(const Invocation& invocation, std::ostream& out);
 int command_run(const Invocation& invocation, std::ostream& out);
 int command_schedules(const Invocation& invocation, std::ostream& out);
 int command_score(const Invocation& invocation, std::ostream& out);

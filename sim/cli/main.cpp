@@ -10,6 +10,7 @@ namespace {
 constexpr Named<Command> kCommands[] = {
     {"run", "simulate one step and report it", command_run},
     {"ledger", "the account book: what each axis cuts, sends and saves; the sayings settled", command_ledger},
+    {"report", "results as one self-contained page to look at", command_report},
     {"score", "predictions against a file of measured steps", command_score},
     {"check", "read and cross-check a scenario, and print its plan", command_check},
     {"schedules", "compare pipeline schedules: step, bubble, memory, traffic", command_schedules},
