@@ -136,3 +136,30 @@ TEST(Cli, ExpectationsDecideTheStatus) {
   EXPECT_EQ(missed.status, 1);
   EXPECT_THAT(missed.err, HasSubstr("expectation missed: mfu>=2"));
 }
+
+TEST(Cli, ReportRefusesWhatItCannotShow) {
+  if (rehearse("report ../fuzz/base.yaml --quiet -o /dev/null").err.find("E-REPORT-BUILD") !=
+      std::string::npos)
+    GTEST_SKIP() << "this build has no page";
+  for (const auto& [words, said] : {std::pair{"report ../fuzz/base.yaml", "no page is asked for"},
+                                    {"report -o x.html", "RESULT is missing"},
+                                    {"report ../fuzz/base.yaml -o ../fuzz/base.yaml", "would overwrite"},
+                                    {"report nowhere.yaml -o -", "E-FILE-MISSING"},
+                                    {"report ../page/page.cmake -o -", "E-"},
+                                    {"report ../../package.json -o -", "E-REPORT-JSON"},
+                                    {"report ../fuzz/base.yaml -o - --engine none", "E-CLI"}}) {
+    SCOPED_TRACE(words);
+    const Outcome run = rehearse(words);
+    EXPECT_EQ(run.status, 2);
+    EXPECT_EQ(run.out, "");
+    EXPECT_THAT(run.err, HasSubstr(said));
+  }
+}
+
+TEST(Cli, ReportIsTheSameEachTime) {
+  const Outcome first = rehearse("report ../fuzz/base.yaml -o -");
+  if (first.err.find("E-REPORT-BUILD") != std::string::npos) GTEST_SKIP() << "this build has no page";
+  EXPECT_EQ(first.status, 0) << first.err;
+  EXPECT_THAT(first.out, testing::StartsWith("<!doctype html>"));
+  EXPECT_EQ(first.out, rehearse("report ../fuzz/base.yaml -o -").out);
+}

@@ -18,6 +18,8 @@ run() { PATH=$stage:$PATH bash "$setup" >"$stage/out" 2>&1 && status=0 || status
 
 stand_in apt-get "echo \"\$@\" >>$stage/asked; touch $stage/installed"
 stand_in sudo 'exec "$@"'
+stand_in node :
+stand_in npm :
 stand_in dpkg-query 'shift 3; for p in "$@"; do printf "installed=%s " "$p"; done'
 run
 check "all there: succeeds" test "$status" = 0

@@ -1,7 +1,7 @@
 // What the step depends on: a tornado of the knobs, and a curve each.
 import { axis, chart, legend, tooltip } from './charts.js';
 import { h, section, tipContent } from './dom.js';
-import { digits, seconds, signedPercent } from './format.js';
+import { digits, seconds, secondsIn, signedPercent } from './format.js';
 import { categories, ground, palette } from './theme.js';
 
 /** [{knob, points: [[factor, step]]}] in order of their swing, and the step where nothing is changed. */
@@ -50,12 +50,12 @@ function tornado({ base, list }) {
 const symbols = ['circle', 'rect', 'triangle', 'diamond', 'pin'];
 
 function lines({ base, list }) {
-  const g = ground();
+  const g = ground(), unit = secondsIn(Math.max(...list.map((k) => k.high[1])));
   return {
     legend: legend({ data: list.map((k) => k.knob) }),
     grid: { left: 12, right: 24, top: 30 + 22 * Math.ceil(list.length / 5), bottom: 24, containLabel: true },
     xAxis: axis({ type: 'log', logBase: 2, name: 'factor', nameLocation: 'middle', nameGap: 26, axisLabel: { formatter: (x) => `×${Number(x.toPrecision(3))}` } }),
-    yAxis: axis({ type: 'value', scale: true, axisLabel: { formatter: (x) => seconds(x, 3) } }),
+    yAxis: axis({ type: 'value', scale: true, axisLabel: { formatter: (x) => `${unit.text(x)} ${unit.unit}` } }),
     tooltip: tooltip({
       formatter: (p) => {
         const box = h('div', {});

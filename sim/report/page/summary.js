@@ -76,7 +76,7 @@ function comparison(runs) {
   const said = [...new Set(runs.flatMap((run) => (run.setup || []).map(([what]) => what)))];
   for (const what of said) {
     const texts = runs.map((run) => ((run.setup || []).find(([w]) => w === what) || ['', '–'])[1]);
-    body.append(h('tr', { class: new Set(texts).size > 1 ? 'differs' : '' }, h('td', {}, what), texts.map((text) => h('td', { class: 'num wrap' }, text))));
+    body.append(h('tr', { class: new Set(texts.filter((text) => text !== '–')).size > 1 ? 'differs' : '' }, h('td', {}, what), texts.map((text) => h('td', { class: 'num wrap' }, text))));
   }
   box.classList.add('compare');
   return box;
