@@ -1,6 +1,7 @@
 // rehearse report: results as one page, and their figures for papers.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <boost/program_options/value_semantic.hpp>
 #include <filesystem>
 #include <iostream>
@@ -9,7 +10,9 @@
 #include "sim/cli/commands.hpp"
 #include "sim/cli/simulate.hpp"
 #include "sim/io/file.hpp"
+#include "sim/report/figures.hpp"
 #include "sim/report/page.hpp"
+#include "sim/schedule/svg.hpp"
 
 namespace rehearse {
 
@@ -17,9 +20,19 @@ namespace {
 
 struct ReportOptions {
   std::vector<std::string> inputs, sets;
-  std::string output;
+  std::string output, svg;  // page, folder of figures
   bool quiet = false;
   EngineOptions engine;
+};
+
+struct Drawing {
+  std::string file, svg;
+};
+// What is to be written.
+struct Results {
+  Page page;
+  std::vector<FigureRun> runs;
+  std::vector<Drawing> figures;
 };
 
 [[noreturn]] void refuse(const std::string& code, const std::string& message, const std::string& hint) {
@@ -30,7 +43,8 @@ bool read_options(const Invocation& invocation, ReportOptions& options, std::ost
   namespace po = boost::program_options;
   po::options_description visible;
   visible.add_options()("output,o", po::value(&options.output)->value_name("FILE|-"),
-                        "the page, as in -o step.html")(
+                        "the page, as in -o step.html")("svg", po::value(&options.svg)->value_name("DIR"),
+                                                        "each figure as an SVG in this folder")(
       "set", po::value(&options.sets)->value_name("KEY.PATH=VALUE"),
       "vary every scenario (repeatable; null removes the key)")("quiet", po::bool_switch(&options.quiet),
                                                                 "no notes or warnings on stderr");
@@ -42,23 +56,49 @@ bool read_options(const Invocation& invocation, ReportOptions& options, std::ost
   const auto inputs = parse_words(invocation.words, help, visible, out);
   if (!inputs) return false;
   options.inputs = *inputs;
-  if (options.output.empty()) refuse("E-CLI", "no page is asked for", "name one with -o, as in -o step.html");
+  if (options.output.empty() && options.svg.empty())
+    refuse("E-CLI", "neither a page nor figures are asked for",
+           "name one, as in -o step.html or --svg figures");
   check_outputs(options.inputs, {{"-o", options.output}});
   engine_by_name(options.engine.engine), fold_by_name(options.engine.fold);
-  if (page_template().empty())
+  if (!options.output.empty() && page_template().empty())
     refuse("E-REPORT-BUILD", "this build has no page: node, npm or their packages were missing",
            "install nodejs and npm (tools/setup does), then configure and build again");
   return true;
 }
 
-std::string simulated_run(const std::string& input, const ReportOptions& options, const DataRoots& roots) {
+// A name that is a file's anywhere, and not taken by another figure.
+std::string file_name(const std::vector<Drawing>& figures, const std::string& run, const std::string& what) {
+  std::string stem;
+  for (char c : run) stem += std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' ? c : '-';
+  for (int n = 1;; ++n) {
+    std::string name = fmt::format("{}{}-{}.svg", stem, n > 1 ? fmt::format("-{}", n) : "", what);
+    if (std::none_of(figures.begin(), figures.end(), [&](const Drawing& d) { return d.file == name; }))
+      return name;
+  }
+}
+
+void add_figure(Results& results, const std::string& run, const std::string& what, std::string svg) {
+  std::string name = file_name(results.figures, run, what);
+  results.figures.push_back({std::move(name), std::move(svg)});
+}
+
+void add_simulated(Results& results, const std::string& input, const ReportOptions& options,
+                   const DataRoots& roots) {
   const std::string path = resolve_scenario(input, roots);
   const LoadedScenario loaded = load_scenario(path, options.sets, roots);
   print_warnings(loaded.scenario.warnings, options.quiet);
   const Rehearsed done = simulate(loaded.scenario, loaded.schedule, options.engine);
-  return page_run(input, path == "-" ? "" : read_file(path), options.sets, loaded.scenario, done.report,
-                  page_timeline(done.graph, done.timeline, loaded.schedule),
-                  page_links(loaded.scenario, done.graph));
+  const Report& report = done.report;
+  results.page.runs.push_back(page_run(
+      input, path == "-" ? "" : read_file(path), options.sets, loaded.scenario, report,
+      page_timeline(done.graph, done.timeline, loaded.schedule), page_links(loaded.scenario, done.graph)));
+  results.runs.push_back(figure_run(report));
+  if (options.svg.empty()) return;
+  const SvgPanel panel{fmt::format("{}: step {:.4g} s", report.name, report.step_time_s), loaded.schedule,
+                       action_spans(done.graph, done.timeline, loaded.schedule)};
+  add_figure(results, report.name, "timeline", draw_svg({panel}));
+  add_figure(results, report.name, "memory", memory_svg(report.memory, report.step_time_s));
 }
 
 // Whether a file holds a JSON object; what is no file may be the name of a scenario.
@@ -69,17 +109,40 @@ bool holds_json(const std::string& input, std::string& text) {
   return at != std::string::npos && text[at] == '{' && !input.ends_with(".yaml");
 }
 
-void add_result(Page& page, const std::string& input, const ReportOptions& options, const DataRoots& roots) {
+void add_result(Results& results, const std::string& input, const ReportOptions& options,
+                const DataRoots& roots) {
   std::string text;
   if (!holds_json(input, text)) {
-    page.runs.push_back(simulated_run(input, options, roots));
+    add_simulated(results, input, options, roots);
     return;
   }
   PagePart part = page_part(input, text);
-  auto& list = part.kind == PagePart::Kind::run           ? page.runs
-               : part.kind == PagePart::Kind::sensitivity ? page.sensitivities
-                                                          : page.scores;
+  if (part.kind == PagePart::Kind::run) results.runs.push_back(figure_run(text));
+  auto& list = part.kind == PagePart::Kind::run           ? results.page.runs
+               : part.kind == PagePart::Kind::sensitivity ? results.page.sensitivities
+                                                          : results.page.scores;
   list.push_back(std::move(part.json));
+}
+
+void write_page(const Page& page, const ReportOptions& options, std::ostream& out) {
+  const std::string text = fill_page(page_template(), page_payload(page));
+  write_output(options.output, text, out);
+  if (!options.quiet && options.output != "-")
+    std::cerr << fmt::format("page: {}, {:.2f} MB\n", options.output, double(text.size()) / 1e6);
+}
+
+void write_figures(Results& results, const ReportOptions& options, std::ostream& out) {
+  for (const auto& run : results.runs) add_figure(results, run.label, "memory-peak", memory_peak_svg(run));
+  if (!results.runs.empty()) results.figures.push_back({"account.svg", account_svg(results.runs)});
+  std::vector<std::pair<std::string, std::string>> outputs{{"-o", options.output}};
+  for (const auto& figure : results.figures) outputs.emplace_back("--svg", options.svg + "/" + figure.file);
+  check_outputs(options.inputs, outputs);
+  std::error_code failed;
+  std::filesystem::create_directories(options.svg, failed);
+  if (failed)
+    refuse("E-FILE-WRITE", "cannot make the folder " + quote(options.svg) + ": " + failed.message(), "");
+  for (const auto& figure : results.figures) write_output(options.svg + "/" + figure.file, figure.svg, out);
+  if (!options.quiet) std::cerr << fmt::format("figures: {} in {}\n", results.figures.size(), options.svg);
 }
 
 }  // namespace
@@ -87,12 +150,10 @@ void add_result(Page& page, const std::string& input, const ReportOptions& optio
 int command_report(const Invocation& invocation, std::ostream& out) {
   ReportOptions options;
   if (!read_options(invocation, options, out)) return kDone;
-  Page page{.version = REHEARSE_VERSION};
-  for (const auto& input : options.inputs) add_result(page, input, options, invocation.roots);
-  const std::string text = fill_page(page_template(), page_payload(page));
-  write_output(options.output, text, out);
-  if (!options.quiet && options.output != "-")
-    std::cerr << fmt::format("page: {}, {:.2f} MB\n", options.output, double(text.size()) / 1e6);
+  Results results{.page = {.version = REHEARSE_VERSION}};
+  for (const auto& input : options.inputs) add_result(results, input, options, invocation.roots);
+  if (!options.svg.empty()) write_figures(results, options, out);
+  if (!options.output.empty()) write_page(results.page, options, out);
   return kDone;
 }
 

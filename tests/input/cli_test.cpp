@@ -141,7 +141,7 @@ TEST(Cli, ReportRefusesWhatItCannotShow) {
   if (rehearse("report ../fuzz/base.yaml --quiet -o /dev/null").err.find("E-REPORT-BUILD") !=
       std::string::npos)
     GTEST_SKIP() << "this build has no page";
-  for (const auto& [words, said] : {std::pair{"report ../fuzz/base.yaml", "no page is asked for"},
+  for (const auto& [words, said] : {std::pair{"report ../fuzz/base.yaml", "neither a page nor figures"},
                                     {"report -o x.html", "RESULT is missing"},
                                     {"report ../fuzz/base.yaml -o ../fuzz/base.yaml", "would overwrite"},
                                     {"report nowhere.yaml -o -", "E-FILE-MISSING"},

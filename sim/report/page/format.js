@@ -39,7 +39,7 @@ export function figureStyle(name) {
   if (/^tokens_per_s/.test(last)) return { unit: '/s', scale: 1, better: 1 };
   if (/tflops/.test(last)) return { unit: 'TFLOP/s', scale: 1, better: 1 };
   if (/sent/.test(last)) return { unit: 'GB', scale: 1e-9, better: -1 };
-  if (/bytes$/.test(last)) return { unit: 'GiB', scale: 2 ** -30, better: -1, fixed: 2 };
+  if (/bytes$/.test(last) || /^memory\./.test(name)) return { unit: 'GiB', scale: 2 ** -30, better: -1, fixed: 2 };
   if (/_s$/.test(last) || /^account_s\./.test(name) || /^exposed_/.test(last)) return { unit: 's', scale: 1, better: -1 };
   return { unit: '', scale: 1, better: 0 };
 }
