@@ -4,12 +4,14 @@
 
 #include <array>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <regex>
 #include <string>
 
 #include "tests/support/program.hpp"
 
+namespace fs = std::filesystem;
 using rehearse::testing::Outcome;
 using rehearse::testing::run_program;
 using rehearse::testing::text_of;
@@ -138,18 +140,18 @@ TEST(Cli, ExpectationsDecideTheStatus) {
 }
 
 TEST(Cli, ReportRefusesWhatItCannotShow) {
-  if (rehearse("report ../fuzz/base.yaml --quiet -o /dev/null").err.find("E-REPORT-BUILD") !=
+  if (outcome_of("report ../fuzz/base.yaml --quiet -o /dev/null").err.find("E-REPORT-BUILD") !=
       std::string::npos)
     GTEST_SKIP() << "this build has no page";
   for (const auto& [words, said] : {std::pair{"report ../fuzz/base.yaml", "neither a page nor figures"},
-                                    {"report -o x.html", "RESULT is missing"},
+                                    {"report -o x.html", "RESULT... is missing"},
                                     {"report ../fuzz/base.yaml -o ../fuzz/base.yaml", "would overwrite"},
                                     {"report nowhere.yaml -o -", "E-FILE-MISSING"},
                                     {"report ../page/page.cmake -o -", "E-"},
                                     {"report ../../package.json -o -", "E-REPORT-JSON"},
                                     {"report ../fuzz/base.yaml -o - --engine none", "E-CLI"}}) {
     SCOPED_TRACE(words);
-    const Outcome run = rehearse(words);
+    const Outcome run = outcome_of(words);
     EXPECT_EQ(run.status, 2);
     EXPECT_EQ(run.out, "");
     EXPECT_THAT(run.err, HasSubstr(said));
@@ -157,9 +159,19 @@ TEST(Cli, ReportRefusesWhatItCannotShow) {
 }
 
 TEST(Cli, ReportIsTheSameEachTime) {
-  const Outcome first = rehearse("report ../fuzz/base.yaml -o -");
+  const Outcome first = outcome_of("report ../fuzz/base.yaml -o -");
   if (first.err.find("E-REPORT-BUILD") != std::string::npos) GTEST_SKIP() << "this build has no page";
   EXPECT_EQ(first.status, 0) << first.err;
   EXPECT_THAT(first.out, testing::StartsWith("<!doctype html>"));
-  EXPECT_EQ(first.out, rehearse("report ../fuzz/base.yaml -o -").out);
+  EXPECT_EQ(first.out, outcome_of("report ../fuzz/base.yaml -o -").out);
+}
+
+TEST(Cli, ReportWritesFiguresWithoutAPage) {
+  std::string folder = (fs::temp_directory_path() / "rehearse-figures-XXXXXX").string();
+  ASSERT_NE(mkdtemp(folder.data()), nullptr);
+  const Outcome run = outcome_of("report ../fuzz/base.yaml ../fuzz/base.yaml --svg " + folder + "/new");
+  EXPECT_EQ(run.status, 0) << run.err;
+  for (const char* name : {"account", "base-timeline", "base-memory", "base-memory-peak", "base-2-timeline"})
+    EXPECT_GT(fs::file_size(folder + "/new/" + name + ".svg"), 500U) << name;
+  fs::remove_all(folder);
 }
