@@ -8,6 +8,7 @@
 
 #include "sim/base/text.hpp"
 #include "sim/cli/commands.hpp"
+#include "sim/cli/report_store.hpp"
 #include "sim/cli/simulate.hpp"
 #include "sim/io/file.hpp"
 #include "sim/report/figures.hpp"
@@ -49,10 +50,11 @@ bool read_options(const Invocation& invocation, ReportOptions& options, std::ost
       "vary every scenario (repeatable; null removes the key)")("quiet", po::bool_switch(&options.quiet),
                                                                 "no notes or warnings on stderr");
   add_engine_options(visible, options.engine);
-  const CommandHelp help{"report", "RESULT...",
-                         "Shows results as one page that needs no network: scenarios, which are simulated, "
-                         "and what run, sensitivity and score wrote with --json. Several are compared.",
-                         1, 64};
+  const CommandHelp help{
+      "report", "RESULT...",
+      "Shows results as one page that needs no network: scenarios, which are simulated, "
+      "stores of sweeps, and what run, sensitivity and score wrote with --json. Several are compared.",
+      1, 64};
   const auto inputs = parse_words(invocation.words, help, visible, out);
   if (!inputs) return false;
   options.inputs = *inputs;
@@ -111,6 +113,15 @@ bool holds_json(const std::string& input, std::string& text) {
 
 void add_result(Results& results, const std::string& input, const ReportOptions& options,
                 const DataRoots& roots) {
+  if (is_store(input)) {
+    const PageSweep sweep = read_sweep(input);
+    if (!options.svg.empty())
+      add_figure(results, sweep.name, "front",
+                 pareto_svg(fmt::format("{}: layouts that fit, and their front", sweep.name),
+                            trade_offs(sweep), sweep.capacity_bytes));
+    results.page.sweeps.push_back(page_sweep(sweep));
+    return;
+  }
   std::string text;
   if (!holds_json(input, text)) {
     add_simulated(results, input, options, roots);

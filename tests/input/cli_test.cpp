@@ -175,3 +175,23 @@ TEST(Cli, ReportWritesFiguresWithoutAPage) {
     EXPECT_GT(fs::file_size(folder + "/new/" + name + ".svg"), 500U) << name;
   fs::remove_all(folder);
 }
+
+TEST(Cli, ReportShowsAStore) {
+  std::string folder = (fs::temp_directory_path() / "rehearse-store-XXXXXX").string();
+  ASSERT_NE(mkdtemp(folder.data()), nullptr);
+  std::ofstream(folder + "/s.yaml")
+      << "base: " + kInput + "/../fuzz/base.yaml\n"
+      << "set: {layout.dp: null}\naxes: {layout.pp: [1, 2], layout.tp: [2, 3]}\n";
+  const Outcome sweep = outcome_of("sweep " + folder + "/s.yaml --store " + folder + "/s.sqlite --quiet");
+  ASSERT_EQ(sweep.status, 0) << sweep.err;
+  const Outcome figures = outcome_of("report " + folder + "/s.sqlite --svg " + folder);
+  EXPECT_EQ(figures.status, 0) << figures.err;
+  EXPECT_GT(fs::file_size(folder + "/s-front.svg"), 500U);
+  const Outcome page = outcome_of("report " + folder + "/s.sqlite -o - --quiet");
+  fs::remove_all(folder);
+  if (page.err.find("E-REPORT-BUILD") != std::string::npos) GTEST_SKIP() << "this build has no page";
+  EXPECT_EQ(page.status, 0) << page.err;
+  EXPECT_THAT(page.out, HasSubstr(R"("sweeps":[{"name":"s",)"));
+  EXPECT_THAT(page.out, HasSubstr(R"("rows":4,)"));
+  EXPECT_THAT(page.out, HasSubstr(R"({"name":"layout.pp","values":[)"));
+}

@@ -95,7 +95,7 @@ class SweepView {
   /** Points of a group as pairs, and the rows they are of. */
   groups() {
     const by = groupBy(this.colour);
-    const list = by.labels.map((label) => ({ label, rows: [], points: [] }));
+    const list = by.labels.map((label) => ({ label: `${this.colour.label} ${label}`, rows: [], points: [] }));
     for (const row of this.rows) {
       const x = this.x.number(row), y = this.y.number(row);
       if (!Number.isFinite(x) || !Number.isFinite(y)) continue;
