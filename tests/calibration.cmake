@@ -18,6 +18,7 @@ endfunction()
 if(calibration_tests)
   calibration_test(test_calibration ${calibration_tests})
   target_link_libraries(test_calibration PRIVATE GTest::gmock_main)
+  precompile(test_calibration <gmock/gmock.h>)
   gtest_discover_tests(test_calibration PROPERTIES LABELS unit DISCOVERY_TIMEOUT 60)
 endif()
 

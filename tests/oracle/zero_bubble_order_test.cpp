@@ -1,0 +1,60 @@
+// The order of schedules by measured steps of Qi et al. 2023, rows of the same model, stages and batch.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <tuple>
+
+#include "sim/io/truth.hpp"
+#include "tests/support/program.hpp"
+
+namespace rehearse {
+namespace {
+
+struct Row {
+  std::string id;
+  double measured = 0, predicted = 0;
+};
+
+// By model, stages and sequences a step.
+std::vector<std::vector<Row>> questions(const std::string& file) {
+  const auto run = testing::run_program("score " + file + " --quiet --json -", REHEARSE_SOURCE_DIR);
+  EXPECT_EQ(run.status, 0) << run.err;
+  std::map<std::string, double> predicted;
+  for (const auto& row : nlohmann::json::parse(run.out)["rows"])
+    predicted[row["id"]] = row["predicted_s"].get<double>();
+  std::map<std::tuple<int, int, int>, std::vector<Row>> by;
+  for (const auto& row : load_truth(REHEARSE_SOURCE_DIR "/" + file, {{REHEARSE_SOURCE_DIR}})) {
+    const Scenario& s = row.scenario.value();
+    by[{s.model.hidden, s.layout.pp, s.batch.global}].push_back(
+        {row.id, row.measured_s, predicted.at(row.id)});
+  }
+  std::vector<std::vector<Row>> rows;
+  for (auto& [key, group] : by) rows.push_back(std::move(group));
+  return rows;
+}
+
+// Steps that differ by less than the 3.5 % between runs of one site may change places.
+TEST(ZeroBubbleSteps, SchedulesComeInTheMeasuredOrder) {
+  int pairs = 0, swapped = 0, exact = 0;
+  const auto groups = questions("tests/oracle/zero_bubble_steps.yaml");
+  EXPECT_EQ(groups.size(), 12u);
+  for (const auto& group : groups) {
+    const int before = swapped;
+    for (const auto& a : group)
+      for (const auto& b : group) {
+        if (a.measured >= b.measured) continue;
+        ++pairs;
+        if (a.predicted < b.predicted) continue;
+        ++swapped;
+        EXPECT_LT(b.measured / a.measured, 1.035) << a.id << " was faster than " << b.id;
+      }
+    exact += swapped == before;
+  }
+  EXPECT_EQ(pairs, 71);
+  EXPECT_LE(swapped, 4);
+  EXPECT_GE(exact, 8);
+}
+
+}  // namespace
+}  // namespace rehearse
