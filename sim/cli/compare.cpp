@@ -1,108 +1,63 @@
-#include "sim/cli/compare.hpp"
+// rehearse compare: several runs side by side.
+#include <boost/program_options/options_description.hpp>
+#include <boost/program_options/value_semantic.hpp>
+#include <list>
 
-#include <algorithm>
-#include <limits>
-
-#include "sim/graph/schedules.hpp"
-#include "sim/plan/memory.hpp"
-#include "sim/spec/check.hpp"
+#include "sim/cli/commands.hpp"
+#include "sim/cli/simulate.hpp"
+#include "sim/cli/variant.hpp"
+#include "sim/report/comparison.hpp"
 
 namespace rehearse {
 
 namespace {
 
-Scenario variant_of(Scenario s, const std::string& schedule) {
-  const int parts = s.layout.parts();
-  s.schedule = schedule;
-  s.warnings.clear();
-  const ScheduleKind& kind = schedule_kind(schedule);
-  const bool loops = kind.build == schedule_kind("looped-bfs").build;
-  if (kind.min_chunks == kind.max_chunks)
-    s.layout.chunks = kind.min_chunks;
-  else if (kind.min_chunks > 1 || loops)
-    s.layout.chunks = std::max(2, s.layout.chunks);
-  s.layout.placement = kind.placement;
-  if (s.layout.parts() != parts) s.layout.stage_layers.clear();
-  if (schedule != "auto") s.max_live = 0;
-  return s;
-}
+struct Run {
+  std::string label;
+  LoadedScenario loaded;
+  Rehearsed done;
+};
 
-// Chunk activations that fit beside what a stage always holds, on the fullest stage.
-double live_that_fit(const Scenario& s, double memory) {
-  const auto chunks = plan_chunks(s);
-  double least = std::numeric_limits<double>::infinity();
-  for (int stage = 0; stage < s.layout.pp; ++stage) {
-    const auto fixed = static_memory(s, chunks, StageId(stage));
-    double free =
-        memory - fixed.weights - fixed.gradients - fixed.optimizer - fixed.buffers - fixed.framework;
-    double each = 0, transient = 0;
-    for (const auto& chunk : chunks) {
-      if (chunk.stage.value != stage) continue;
-      const auto bytes = activation_memory(s, chunk);
-      each = std::max(each, bytes.stored + bytes.logits);
-      transient = std::max(transient, bytes.transient);
-    }
-    least = std::min(least, each > 0 ? (free - transient) / each : free);
-  }
-  return least;
-}
-
-void run(Compared& compared, Scenario s, const CompareOptions& options) {
-  check(s);
-  if (options.memory && s.schedule == "auto") {
-    const double live = std::floor(live_that_fit(s, *options.memory));
-    s.max_live = std::clamp(live, 1.0, double(s.micro_batches()) * s.layout.chunks);
-  }
-  Schedule order = make_schedule(s);
-  Rehearsed done = simulate(s, order, options.engine);
-  compared.scenario = std::move(s), compared.order = std::move(order), compared.done = std::move(done);
-}
-
-void run_in_memory(Compared& compared, const Scenario& s, const CompareOptions& options) {
-  const int each = s.batch.global / s.layout.dp;
-  Compared best;
-  std::optional<InputErrors> first;
-  bool ran = false;
-  for (int micro = 1; micro <= std::min(each, 4 * s.batch.micro); micro *= 2) {
-    if (each % micro != 0) break;
-    Scenario sized = s;
-    sized.batch.micro = micro;
-    Compared other = compared;
-    try {
-      run(other, sized, options);
-    } catch (const InputErrors& found) {
-      if (!first) first = found;
-      continue;
-    }
-    ran = true;
-    if (other.done.report.memory.peak_bytes > *options.memory) continue;
-    if (best.schedule.empty() || other.done.report.step_time_s < best.done.report.step_time_s)
-      best = std::move(other);
-  }
-  if (!ran && first) throw InputErrors(*first);
-  if (best.schedule.empty())
-    throw InputErrors(InputError{
-        {}, "schedule", "E-SCHEDULE-MEMORY", "no size of micro-batch fits the memory to compare at", ""});
-  compared = std::move(best);
+Run simulated(const CommonOptions& common, const std::string& input, const Variant& variant,
+              const EngineOptions& engine, const DataRoots& roots) {
+  CommonOptions one = common;
+  one.input = input;
+  one.sets.insert(one.sets.end(), variant.sets.begin(), variant.sets.end());
+  Run run;
+  run.loaded = load(one, roots);
+  run.label = run.loaded.scenario.name + (variant.text.empty() ? "" : " with " + variant.text);
+  run.done = simulate(run.loaded.scenario, run.loaded.schedule, engine);
+  return run;
 }
 
 }  // namespace
 
-Compared compare_one(const Scenario& scenario, const std::string& schedule, const CompareOptions& options) {
-  Compared compared;
-  compared.schedule = schedule;
-  const Scenario s = variant_of(scenario, schedule);
-  compared.split = schedule_kind(schedule).splits;
-  try {
-    if (options.memory)
-      run_in_memory(compared, s, options);
-    else
-      run(compared, s, options);
-  } catch (const InputErrors& found) {
-    compared.refused = found.errors.front().code;
-    compared.why = found.errors.front().message;
-  }
-  return compared;
+int command_compare(const Invocation& invocation, std::ostream& out) {
+  namespace po = boost::program_options;
+  CommonOptions common;
+  EngineOptions engine;
+  std::vector<std::string> with;
+  po::options_description extra;
+  add_engine_options(extra, engine);
+  extra.add_options()("with", po::value(&with)->value_name("SETTINGS"),
+                      "the first scenario once more, with 'KEY=VALUE; KEY=VALUE' (repeatable)");
+  const CommandHelp help{"compare", "SCENARIO...",
+                         "Simulates scenarios and shows their accounts, memory and traffic side by side.", 1,
+                         26};
+  if (!parse_words(invocation, help, extra, common, out)) return kDone;
+  std::list<Run> runs;
+  for (const auto& input : common.inputs)
+    runs.push_back(simulated(common, input, {}, engine, invocation.roots));
+  for (const auto& text : with)
+    runs.push_back(
+        simulated(common, common.inputs.front(), read_variant("--with", text), engine, invocation.roots));
+  if (runs.size() < 2)
+    throw InputErrors(InputError{
+        {}, "", "E-CLI", "there is nothing to compare with", "name another scenario, or --with 'KEY=VALUE'"});
+  std::vector<ComparedRun> compared;
+  for (const auto& run : runs) compared.push_back({run.label, &run.done.report, &run.loaded.scenario});
+  emit(common, to_comparison_table(compared, table_style()), to_comparison_json(compared), out);
+  return kDone;
 }
 
 }  // namespace rehearse

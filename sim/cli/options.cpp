@@ -16,10 +16,11 @@ bool parse_words(const Invocation& invocation, const CommandHelp& help,
       ("json", po::value(&options.json)->value_name("FILE|-"), "write JSON; - replaces the table")  //
       ("quiet", po::bool_switch(&options.quiet), "no notes or warnings on stderr");
   visible.add(extra);
-  const auto inputs = rehearse::parse_words(invocation.words, help, visible, out);
+  auto inputs = rehearse::parse_words(invocation.words, help, visible, out);
   if (!inputs) return false;
   options.input = inputs->front();
-  check_outputs({options.input}, {{"--json", options.json}});
+  options.inputs = std::move(*inputs);
+  check_outputs(options.inputs, {{"--json", options.json}});
   return true;
 }
 

@@ -16,7 +16,8 @@ struct Invocation {
 };
 
 struct CommonOptions {
-  std::string input;  // SCENARIO, or what the command takes in its place
+  std::string input;                // SCENARIO, or what the command takes in its place
+  std::vector<std::string> inputs;  // all of them, where it takes several
   std::vector<std::string> sets;
   std::string json;  // file, "-" for stdout in place of the table, empty for none
   bool quiet = false;

@@ -9,7 +9,7 @@
 
 #include "sim/base/text.hpp"
 #include "sim/cli/commands.hpp"
-#include "sim/cli/compare.hpp"
+#include "sim/cli/one_schedule.hpp"
 #include "sim/schedule/svg.hpp"
 
 namespace rehearse {
