@@ -119,6 +119,7 @@ inline constexpr Code kCodes[] = {
     {"E-STORE-VERSION", "a store of another version of the program"},
     {"E-STORE-BUSY", "another sweep writes to the store"},
     {"E-STORE-CONFLICT", "two stores hold different results of one point"},
+    {"E-SCORE-FILE", "a file is not what score --json writes, or has no error to take from it"},
     {"E-SWEEP-RANKS", "the ranks of a sweep do not see the same files"},
     {"E-BATCH-LINE", "a line for rehearse batch is no request"},
     {"E-POINT-CRASH", "the process that priced a point died, twice"},

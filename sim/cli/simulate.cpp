@@ -19,10 +19,12 @@ void add_engine_options(boost::program_options::options_description& options, En
       "simulate alike ranks once (auto) or every rank (off)");
 }
 
-Engine engine_by_name(const std::string& name) {
+Engine engine_by_name(const std::string& name) { return engine_row(name).value; }
+
+Named<Engine> engine_row(const std::string& name) {
   std::vector<std::string_view> names;
   for (const auto& row : engine_table()) {
-    if (row.name == name) return row.value;
+    if (row.name == name) return row;
     names.push_back(row.name);
   }
   throw InputErrors(

@@ -18,6 +18,7 @@ void add_engine_options(boost::program_options::options_description& options, En
 
 // By name; throws InputErrors (E-CLI) with the valid names.
 Engine engine_by_name(const std::string& name);
+Named<Engine> engine_row(const std::string& name);
 bool fold_by_name(const std::string& name);
 
 struct Rehearsed {

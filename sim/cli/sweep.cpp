@@ -111,12 +111,6 @@ bool read_options(const Invocation& invocation, SweepOptions& options, std::ostr
   return true;
 }
 
-Named<Engine> engine_row(const std::string& name) {
-  engine_by_name(name);  // refuses what is none
-  const auto table = engine_table();
-  return *std::find_if(table.begin(), table.end(), [&](const auto& row) { return row.name == name; });
-}
-
 // The points of this shard. Which those are follows from the digests alone.
 std::vector<SweepItem> items_of(const Study& study, Pricer& pricer, const SweepOptions& options) {
   std::vector<SweepItem> items(study.points.size());
@@ -186,7 +180,7 @@ class Sweep {
 
 std::string store_name(const SweepOptions& options, const Study& study) {
   if (!options.store.empty()) return options.store;
-  if (options.shards == 1) return study.name + ".sqlite";
+  if (options.shards == 1) return default_store(study);
   return fmt::format("{}-{}of{}.sqlite", study.name, options.shard + 1, options.shards);
 }
 

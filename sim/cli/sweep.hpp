@@ -29,6 +29,9 @@ struct SweepSummary {
 };
 SweepSummary summarize(const std::vector<SweepItem>& items);
 
+// Where a sweep keeps its results if no store is named.
+std::string default_store(const Study& study);
+
 std::string sweep_table(const SweepSummary& summary, const Study& study, const std::string& store);
 std::string sweep_json(const SweepSummary& summary, const Study& study, const std::string& store);
 // A row a point that has an outcome: digest, the axes, verdict, code, message, figures, peaks of the stages.

@@ -89,6 +89,8 @@ SweepSummary summarize(const std::vector<SweepItem>& items) {
   return summary;
 }
 
+std::string default_store(const Study& study) { return study.name + ".sqlite"; }
+
 std::string sweep_table(const SweepSummary& s, const Study& study, const std::string& store) {
   std::string text = fmt::format("{}: {} points in {}\n", printable(study.name), s.points, store);
   const auto row = [&](const char* what, size_t count, const std::string& note) {
