@@ -120,6 +120,8 @@ inline constexpr Code kCodes[] = {
     {"E-STORE-BUSY", "another sweep writes to the store"},
     {"E-STORE-CONFLICT", "two stores hold different results of one point"},
     {"E-SCORE-FILE", "a file is not what score --json writes, or has no error to take from it"},
+    {"E-SCALE-WHOLE", "a number of GPUs fills no whole nodes, or its batch is not whole"},
+    {"E-SCALE-MEMORY", "no layout fits in the memory of this number of GPUs"},
     {"E-SWEEP-RANKS", "the ranks of a sweep do not see the same files"},
     {"E-BATCH-LINE", "a line for rehearse batch is no request"},
     {"E-POINT-CRASH", "the process that priced a point died, twice"},

@@ -17,6 +17,7 @@ int command_report(const Invocation& invocation, std::ostream& out);
 int command_run(const Invocation& invocation, std::ostream& out);
 int command_schedules(const Invocation& invocation, std::ostream& out);
 int command_sensitivity(const Invocation& invocation, std::ostream& out);
+int command_scale(const Invocation& invocation, std::ostream& out);
 int command_score(const Invocation& invocation, std::ostream& out);
 int command_schedule(const Invocation& invocation, std::ostream& out);
 int command_sweep(const Invocation& invocation, std::ostream& out);

@@ -19,6 +19,7 @@ constexpr Named<Command> kCommands[] = {
     {"schedules", "compare pipeline schedules: step, bubble, memory, traffic", command_schedules},
     {"sweep", "price all points of a study, and go on where it was stopped", command_sweep},
     {"best", "the best points of a study, and why they are", command_best},
+    {"scale", "strong and weak scaling, the layout chosen anew at each size", command_scale},
     {"merge", "make one store of several", command_merge},
     {"batch", "answer JSON lines with JSON lines, for other programs", command_batch},
     {"schedule", "draw the pipeline, and print its bubble and live activations", command_schedule},
