@@ -74,7 +74,7 @@ std::string lead_text(const BestAnswer& a, size_t at, const Study& study) {
           ? fmt::format("level with {}{}", at + 2, c.peak_bytes < next.peak_bytes ? ", in less memory" : "")
           : fmt::format("beats {} by {:.2f} %: {}", at + 2, 100 * (theirs / ours - 1),
                         reason_text(reason_of(c, next, a.goal)));
-  return fmt::format("      {}\n      by {}\n", beats,
+  return fmt::format("      {}\n      with {}\n", beats,
                      differing(study.points[c.index], study.points[next.index]));
 }
 
@@ -113,8 +113,9 @@ std::string error_text(const BestAnswer& a) {
 
 std::string front_text(const BestAnswer& a, const Study& study) {
   std::string text =
-      fmt::format("\nPareto front: {} points that no other beats in step time, memory, GPUs{}{}\n rank{}\n",
-                  a.front.size(), a.rates.dollars_per_gpu_hour > 0 ? ", cost" : "",
+      fmt::format("\nPareto front: {} points that no other beats in {}, memory, GPUs{}{}\n rank{}\n",
+                  a.front.size(), same_tokens(a.simulated) ? "step time" : "time a token",
+                  a.rates.dollars_per_gpu_hour > 0 ? ", cost" : "",
                   a.rates.watts_per_gpu > 0 ? ", energy" : "", heading(a));
   for (size_t i = 0; i < std::min(kFrontShown, a.front.size()); ++i) {
     const Candidate& c = a.simulated[a.front[i]];
