@@ -72,8 +72,11 @@ TEST(Sensitivity, PointsAreThoseOfTheRuns) {
   EXPECT_EQ(steps.size(), 27u);
   const auto at = [&](const char* knob, double factor) { return steps.at({knob, factor}); };
   const double base = step_of("");
-  for (const auto& [key, step] : steps)
-    if (key.second == 1) EXPECT_EQ(step, base) << key.first;
+  for (const auto& [key, step] : steps) {
+    if (key.second == 1) {
+      EXPECT_EQ(step, base) << key.first;
+    }
+  }
   EXPECT_EQ(at("nvlink", 2), step_of("--set 'cluster.nvlink=600 GB/s'"));
   EXPECT_EQ(at("nic", 0.5), step_of("--set 'cluster.nic=100 Gb/s'"));
   EXPECT_EQ(at("batch", 2), step_of("--set batch.global=3072"));
