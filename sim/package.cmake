@@ -8,7 +8,7 @@ set_target_properties(rehearse_all PROPERTIES EXPORT_NAME rehearse)
 install(TARGETS rehearse_all ${figure_room_targets} EXPORT rehearse ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 foreach(figure_room ${figure_rooms})
   install(DIRECTORY ${figure_room} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/rehearse/sim
-    FILES_MATCHING PATTERN "*.hpp" PATTERN "mpi" EXCLUDE)
+    FILES_MATCHING PATTERN "*.hpp" PATTERN "mpi" EXCLUDE PATTERN "page" EXCLUDE)
 endforeach()
 
 install(EXPORT rehearse NAMESPACE rehearse:: FILE rehearse-targets.cmake DESTINATION ${package_dir})

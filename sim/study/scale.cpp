@@ -21,7 +21,6 @@ constexpr const char* kTries[][2] = {{"schedule=interleaved", "layout.chunks=2"}
                                      {"schedule=interleaved", "layout.chunks=4"},
                                      {"schedule=interleaved", "layout.chunks=8"},
                                      {"schedule=zb-h1", "layout.chunks=1"},
-                                     {"schedule=zb-v", "layout.chunks=2"},
                                      {"layout.zero=0", ""},
                                      {"recompute=none", ""}};
 
@@ -39,7 +38,7 @@ std::string first_round(const Scenario& s) {
   for (const int64_t p : divisors(s.model.layers))
     if (p <= kMostStages) pp.push_back(p);
   return "layout: {tp: " + list_text(tp) + ", pp: " + list_text(pp) +
-         ", schedules: [1f1b], micro: [1, 2, 4], recompute: [selective, full], zero: [1], "
+         ", schedules: [1f1b, zb-v], micro: [1, 2, 4], recompute: [selective, full], zero: [1], "
          "sequence_parallel: [false, true]}";
 }
 

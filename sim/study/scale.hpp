@@ -42,10 +42,10 @@ struct ScaleResult {
 // Sizes double from the first to the last.
 std::vector<int64_t> doubling(int64_t from, int64_t to);
 
-// The search at a size takes two rounds. First 1F1B with ZeRO-1 and, where tp > 1, sequence parallelism: tp
-// over the powers of 2 in a node, pp over the divisors of the layers up to 64, 1, 2 or 4 sequences a
-// micro-batch, selective or full recompute; and the base's own layout. Then, around the 4 fastest:
-// interleaving with 2, 4 and 8 chunks, ZB-H1, ZB-V, ZeRO 0 and no recompute.
+// The search at a size takes two rounds. First 1F1B and ZB-V with ZeRO-1 and, where tp > 1, sequence
+// parallelism: tp over the powers of 2 in a node, pp over the divisors of the layers up to 64, 1, 2 or 4
+// sequences a micro-batch, selective or full recompute; and the base's own layout. Then, around the 4
+// fastest: interleaving with 2, 4 and 8 chunks, ZB-H1 and no recompute, each with ZeRO-1 and ZeRO 0.
 ScaleSize plan_size(const ScaleRequest& request, int64_t gpus, const DataRoots& roots);
 
 // `tick` is told how many points of the size are done; it is asked often.

@@ -112,6 +112,33 @@ TEST_F(BestCommand, TheBestRunsToTheSameStep) {
   EXPECT_EQ(run("best study.yaml --yaml -").out, a["yaml"]);
 }
 
+// Files that a base names beside itself are found from elsewhere too; what a setting took away stays away.
+TEST_F(BestCommand, TheBestFindsTheFilesOfItsBase) {
+  const TemporaryFolder own, elsewhere;
+  const std::string profile = REHEARSE_SOURCE_DIR "/calibration/profiles/a100-sxm4-80gb.yaml";
+  std::ofstream(own.file("base.yaml"))
+      << "model: models/llama2-7b.yaml\ncluster: {topology: dgx-a100-80g, nodes: 1}\nprofile: "
+      << std::filesystem::relative(profile, own.file("")).string()
+      << "\nlayout: {pp: 2, dp: 4, zero: 1}\nbatch: {global: 32, micro: 1}\nrecompute: full\nschedule: "
+         "order.csv\n";
+  const std::string folder = own.file("");
+  Outcome done =
+      run_program("run base.yaml --quiet --set schedule=1f1b --stop-after schedule --dump order.csv", folder);
+  ASSERT_EQ(done.status, 0) << done.err;
+  std::ofstream(own.file("s.yaml"))
+      << "base: base.yaml\nset: {layout.dp: null, recompute: null}\naxes: {layout.zero: [1]}\n";
+  ASSERT_EQ(run_program("sweep s.yaml --quiet", folder).status, 0);
+  done = run_program("best s.yaml --yaml " + elsewhere.file("w.yaml") + " --json " + elsewhere.file("w.json"),
+                     folder);
+  ASSERT_EQ(done.status, 0) << done.err;
+  EXPECT_THAT(text_of(elsewhere.file("w.yaml")),
+              AllOf(HasSubstr(folder + "order.csv"), Not(HasSubstr("recompute"))));
+  done = run_program("run w.yaml --quiet --json -", elsewhere.file(""));
+  ASSERT_EQ(done.status, 0) << done.err;
+  EXPECT_EQ(json::parse(done.out)["step_time_s"],
+            json::parse(text_of(elsewhere.file("w.json")))["best"][0]["step_time_s"]);
+}
+
 TEST_F(BestCommand, SaysWhatTheErrorLeavesOpen) {
   EXPECT_THAT(run("best study.yaml").out, HasSubstr("error of the model: not known here"));
   EXPECT_THAT(run("best study.yaml --error 1e-9").out, HasSubstr("more than that: it is the best"));
