@@ -64,7 +64,7 @@ TEST(ParetoFront, IsThatOfItsDefinition) {
   for (unsigned state = 1, i = 0; i < 300; ++i) {
     rows.emplace_back();
     for (int k = 0; k < 3; ++k)
-      rows.back().push_back(double((state = state * 1103515245u + 12345u) >> 16 & 15));
+      rows.back().push_back(double((state = state * 1103515245u + 12345u) >> 16 & 63));
   }
   std::vector<size_t> expected;
   for (size_t i = 0; i < rows.size(); ++i) {
