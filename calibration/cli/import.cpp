@@ -8,10 +8,10 @@
 
 #include "calibration/cli/commands.hpp"
 #include "calibration/fit/document.hpp"
-#include "calibration/work/names.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 #include "sim/io/file.hpp"
+#include "sim/spec/names.hpp"
 
 namespace rehearse::calibration {
 namespace {

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "calibration/fit/tables.hpp"
-#include "calibration/work/names.hpp"
+#include "sim/spec/names.hpp"
 
 namespace rehearse::calibration {
 namespace {

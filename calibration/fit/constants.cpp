@@ -7,7 +7,7 @@
 #include <map>
 #include <optional>
 
-#include "calibration/work/names.hpp"
+#include "sim/spec/names.hpp"
 
 namespace rehearse::calibration {
 namespace {

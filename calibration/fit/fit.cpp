@@ -9,10 +9,10 @@
 #include <fstream>
 
 #include "calibration/fit/constants.hpp"
-#include "calibration/work/names.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 #include "sim/io/profile.hpp"
+#include "sim/spec/names.hpp"
 
 namespace rehearse::calibration {
 namespace {

@@ -9,7 +9,7 @@
 #include <map>
 #include <set>
 
-#include "calibration/work/names.hpp"
+#include "sim/spec/names.hpp"
 
 namespace rehearse::calibration {
 namespace {

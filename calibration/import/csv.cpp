@@ -6,8 +6,8 @@
 #include <map>
 
 #include "calibration/import/parts.hpp"
-#include "calibration/work/names.hpp"
 #include "sim/base/text.hpp"
+#include "sim/spec/names.hpp"
 
 namespace rehearse::calibration::importing {
 namespace {

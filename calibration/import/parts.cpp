@@ -7,9 +7,9 @@
 #include <cmath>
 #include <filesystem>
 
-#include "calibration/work/names.hpp"
 #include "sim/base/text.hpp"
 #include "sim/io/file.hpp"
+#include "sim/spec/names.hpp"
 
 namespace rehearse::calibration::importing {
 

@@ -4,8 +4,8 @@
 
 #include "calibration/samples/json.hpp"
 #include "calibration/samples/work_json.hpp"
-#include "calibration/work/names.hpp"
 #include "sim/io/file.hpp"
+#include "sim/spec/names.hpp"
 
 namespace rehearse::calibration {
 namespace {

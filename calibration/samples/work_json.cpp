@@ -5,7 +5,7 @@
 #include <initializer_list>
 
 #include "calibration/samples/json.hpp"
-#include "calibration/work/names.hpp"
+#include "sim/spec/names.hpp"
 
 namespace rehearse::calibration {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <stdexcept>
 
-#include "calibration/work/names.hpp"
 #include "calibration/work/overloaded.hpp"
+#include "sim/spec/names.hpp"
 
 namespace rehearse::calibration {
 namespace {

@@ -41,6 +41,7 @@ Json to_json(const Scenario& s, const std::vector<AxisPlan>& axes, const std::ve
                               {"groups", a.groups},
                               {"nodes", a.shape.nodes},
                               {"per_node", a.shape.per_node}});
+  json["nvlink"] = {{"bytes_per_s", s.cluster.nvlink.value}, {"of_profile", s.cluster.nvlink_of_profile}};
   json["micro_batches"] = s.micro_batches();
   json["schedule"] = s.schedule;
   json["chunks"] = Json::array();
@@ -62,8 +63,10 @@ Json to_json(const Scenario& s, const std::vector<AxisPlan>& axes, const std::ve
 std::string to_table(const Scenario& s, const std::vector<AxisPlan>& axes,
                      const std::vector<ChunkPlan>& chunks) {
   std::string text = fmt::format("{}\n", s.name);
-  text += fmt::format("  ranks          {} on {} nodes x {} GPUs ({})\n", s.cluster.gpus(), s.cluster.nodes,
-                      s.cluster.gpus_per_node, s.cluster.gpu);
+  text += fmt::format("  ranks          {} on {} node{} x {} GPUs ({})\n", s.cluster.gpus(), s.cluster.nodes,
+                      s.cluster.nodes == 1 ? "" : "s", s.cluster.gpus_per_node, s.cluster.gpu);
+  text += fmt::format("  NVLink         {:g} GB/s a GPU and direction{}\n", s.cluster.nvlink.value / 1e9,
+                      s.cluster.nvlink_of_profile ? ", the profile's: the topology gives none" : "");
   for (const auto& a : axes)
     text +=
         fmt::format("  {:<14} {} ranks a group, {} groups; rank 0's lies on {} node{}, {} a node\n", a.name,

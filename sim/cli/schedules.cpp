@@ -119,7 +119,8 @@ Json entry_of(const Compared& compared) {
 
 std::string to_table(const std::vector<Compared>& all, const Scenario& s, const SchedulesOptions& options) {
   std::string text = fmt::format(
-      "{}: {} stages, {}\n\n{:<18} {:>2} {:>5} {:>9} {:>8} {:>8} {:>10} {:>22} {:>10}\n", s.name, s.layout.pp,
+      "{}: {} stage{}, {}\n\n{:<18} {:>2} {:>5} {:>9} {:>8} {:>8} {:>10} {:>22} {:>10}\n", s.name,
+      s.layout.pp, s.layout.pp == 1 ? "" : "s",
       options.compare.memory ? fmt::format("at {:.4g} GiB a rank", *options.compare.memory / kGibi)
                              : fmt::format("{} micro-batches", s.micro_batches()),
       "schedule", "v", "micro", "step s", "bubble %", "peak GiB", "peak live", "GiB by stage, min-max",

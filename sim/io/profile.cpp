@@ -5,27 +5,11 @@
 #include "sim/io/csv.hpp"
 #include "sim/io/file.hpp"
 #include "sim/io/reader.hpp"
+#include "sim/spec/names.hpp"
 
 namespace rehearse {
 namespace {
 
-constexpr Named<Basis> kBases[] = {{"measured", "read from an instrument", Basis::measured},
-                                   {"fitted", "chosen so that a model meets measurements", Basis::fitted},
-                                   {"datasheet", "the maker's figure", Basis::datasheet},
-                                   {"guess", "neither", Basis::guess}};
-constexpr Named<DType> kDTypes[] = {{"fp32", "", DType::fp32},
-                                    {"tf32", "", DType::tf32},
-                                    {"fp16", "", DType::fp16},
-                                    {"bf16", "", DType::bf16},
-                                    {"fp8", "", DType::fp8}};
-constexpr Named<CollectiveOp> kOps[] = {
-    {"all_reduce", "", CollectiveOp::all_reduce},         {"all_gather", "", CollectiveOp::all_gather},
-    {"reduce_scatter", "", CollectiveOp::reduce_scatter}, {"all_to_all", "", CollectiveOp::all_to_all},
-    {"send_recv", "", CollectiveOp::send_recv},           {"broadcast", "", CollectiveOp::broadcast}};
-
-constexpr Named<GemmRole> kRoles[] = {{"forward", "", GemmRole::forward},
-                                      {"input_gradient", "", GemmRole::input_gradient},
-                                      {"weight_gradient", "", GemmRole::weight_gradient}};
 constexpr Named<bool> kDirections[] = {{"forward", "", false}, {"backward", "", true}};
 
 enum class Unit { number, bytes, seconds, bytes_per_s, flop_per_s };
@@ -108,7 +92,7 @@ void read_constant(const DocNode& node, const std::string& path, Problems& probl
   MapReader map(node, path, problems);
   if (const DocNode* value = map.require("value"))
     read_amount(*value, map.path_of("value"), problems, out.value, unit, range);
-  map.required("basis", out.basis, kBases);
+  map.required("basis", out.basis, kBasisNames);
   map.required("source", out.source);
   map.finish();
 }
@@ -125,7 +109,7 @@ void read_device(const DocNode& node, Problems& problems, DeviceProfile& out) {
   read_constants(map, kDevice, out, true);
   if (const DocNode* peaks = map.require("peak")) {
     MapReader types(*peaks, "device.peak", problems);
-    for (const auto& type : kDTypes)
+    for (const auto& type : kDTypeNames)
       if (const DocNode* peak = types.find(type.name)) {
         Constant flops;
         read_constant(*peak, types.path_of(type.name), problems, flops, Unit::flop_per_s, kPositive);
@@ -214,7 +198,7 @@ struct TableReader {
   template <class Table>
   void read(MapReader& map, Table& out, std::span<const CsvColumn> columns, size_t keys,
             const std::function<void(const double*)>& row) {
-    map.required("basis", out.basis, kBases);
+    map.required("basis", out.basis, kBasisNames);
     map.required("source", out.source);
     map.required("licence", out.licence);
     map.optional("caveats", out.caveats);
@@ -239,8 +223,8 @@ void read_gemm(const DocNode& node, const std::string& path, TableReader& reader
   static constexpr CsvColumn kColumns[] = {{"m"}, {"n"}, {"k"}, {"time_us"}};
   MapReader map(node, path, reader.problems);
   GemmTable table;
-  map.required("dtype", table.dtype, kDTypes);
-  if (GemmRole role; map.optional("role", role, kRoles)) table.role = role;
+  map.required("dtype", table.dtype, kDTypeNames);
+  if (GemmRole role; map.optional("role", role, kRoleNames)) table.role = role;
   auto& rows = table.rows;
   reader.read(map, table, kColumns, 3, [&](const double* v) {
     if (rows.size() == rows.capacity()) rows.reserve(rows.empty() ? 32768 : 2 * rows.size());
@@ -257,7 +241,7 @@ void read_batched_gemm(const DocNode& node, const std::string& path, TableReader
   static constexpr CsvColumn kColumns[] = {{"batch"}, {"m"}, {"n"}, {"k"}, {"time_us"}};
   MapReader map(node, path, reader.problems);
   BatchedGemmTable table;
-  map.required("dtype", table.dtype, kDTypes);
+  map.required("dtype", table.dtype, kDTypeNames);
   reader.read(map, table, kColumns, 4, [&](const double* v) {
     table.rows.push_back({{v[1], v[2], v[3], v[0]}, v[4] * 1e-6});
   });
@@ -272,7 +256,7 @@ void read_memory(const DocNode& node, const std::string& path, TableReader& read
   MapReader map(node, path, reader.problems);
   MemoryTable table;
   map.required("kernel", table.kernel, kMemoryKernels);
-  map.required("dtype", table.dtype, kDTypes);
+  map.required("dtype", table.dtype, kDTypeNames);
   reader.read(map, table, kColumns, 2, [&](const double* v) {
     table.rows.push_back({{v[0], v[1]}, v[2] * 1e-6});
   });
@@ -287,7 +271,7 @@ void read_attention(const DocNode& node, const std::string& path, TableReader& r
                                            {"head_dim"}, {"causal", true}, {"time_us"}};
   MapReader map(node, path, reader.problems);
   AttentionTable table;
-  map.optional("dtype", table.dtype, kDTypes);
+  map.optional("dtype", table.dtype, kDTypeNames);
   map.optional("direction", table.backward, kDirections);
   reader.read(map, table, kColumns, 6, [&](const double* v) {
     table.rows.emplace_back(v[1], v[0], v[2], v[3], v[4], v[5] == 1, v[6] * 1e-6);
@@ -299,7 +283,7 @@ void read_collective(const DocNode& node, const std::string& path, TableReader& 
   static constexpr CsvColumn kColumns[] = {{"bytes"}, {"time_us"}};
   MapReader map(node, path, reader.problems);
   CollectiveTable table;
-  map.required("op", table.op, kOps);
+  map.required("op", table.op, kOpNames);
   map.required("gpus", table.per_node, IntRange{2, 4096});
   reader.read(map, table, kColumns, 1, [&](const double* v) {
     table.bytes.push_back(v[0]);
@@ -324,7 +308,7 @@ void check_peaks(const DocNode& list, const std::string& key, const DeviceProfil
   for (size_t i = 0; i < list.items.size(); ++i) {
     const DocNode& table = list.items[i];
     const DocNode* dtype = table.find("dtype");
-    const auto* named = find_named(kDTypes, dtype ? std::string_view(dtype->text) : "bf16");
+    const auto* named = find_named(kDTypeNames, dtype ? std::string_view(dtype->text) : "bf16");
     if (named && !profile.peak(named->value))
       problems.add(dtype ? dtype->mark : table.mark, key + "[" + std::to_string(i) + "].dtype",
                    "E-PROFILE-TABLE",

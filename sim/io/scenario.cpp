@@ -84,6 +84,7 @@ void read_profile(const DocNode& node, MapReader& reader, Scenario& scenario, Co
     return;
   }
   if (scenario.cluster.nvlink.value == 0) {
+    scenario.cluster.nvlink_of_profile = true;
     scenario.cluster.nvlink = BytesPerSec(scenario.profile->nvlink_bytes_per_s.value);
     scenario.cluster.nvlink_latency = Seconds(scenario.profile->nvlink_latency_s.value);
   }

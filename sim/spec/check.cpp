@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <numeric>
 
+#include "sim/spec/names.hpp"
+
 namespace rehearse {
 
 Place Places::find(std::string_view key_path) const {
@@ -207,15 +209,13 @@ void check_overlap(Checker& c) {
 void check_profile(Checker& c) {
   const DeviceProfile* profile = c.s.profile.get();
   if (!profile) return;
-  static constexpr std::string_view names[] = {"fp32", "tf32", "fp16", "bf16", "fp8"};
-  const auto compute = static_cast<size_t>(c.s.precision.compute);
   if (!profile->peak(c.s.precision.compute)) {
     std::string hint = "it has: ";
     for (size_t i = 0; i < profile->peak_flops.size(); ++i)
-      hint += (i ? ", " : "") + std::string(names[static_cast<size_t>(profile->peak_flops[i].first)]);
+      hint += (i ? ", " : "") + std::string(name_of(kDTypeNames, profile->peak_flops[i].first));
     c.refuse("precision", "E-PROFILE-DTYPE",
-             "profile " + profile->name + " has no peak for " + std::string(names[compute]) +
-                 ", in which this computes",
+             "profile " + profile->name + " has no peak for " +
+                 std::string(name_of(kDTypeNames, c.s.precision.compute)) + ", in which this computes",
              hint);
   }
   if (c.s.cluster.gpu != profile->name)

@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "calibration/backends/cuda/cuda.hpp"
-#include "calibration/work/names.hpp"
+#include "sim/spec/names.hpp"
 
 namespace rehearse::calibration::cuda {
 

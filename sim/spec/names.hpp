@@ -1,11 +1,17 @@
-// Words of types, roles and operations, as samples and tables write them.
+// The words of types, roles, operations and bases, as files write and read them.
 #pragma once
+#include "sim/base/basis.hpp"
 #include "sim/base/names.hpp"
 #include "sim/spec/kernel.hpp"
 #include "sim/spec/profile.hpp"
 
-namespace rehearse::calibration {
+namespace rehearse {
 
+inline constexpr Named<Basis> kBasisNames[] = {
+    {"measured", "read from an instrument", Basis::measured},
+    {"fitted", "chosen so that a model meets measurements", Basis::fitted},
+    {"datasheet", "the maker's figure", Basis::datasheet},
+    {"guess", "neither", Basis::guess}};
 inline constexpr Named<DType> kDTypeNames[] = {{"fp32", "", DType::fp32},
                                                {"tf32", "", DType::tf32},
                                                {"fp16", "", DType::fp16},
@@ -19,4 +25,4 @@ inline constexpr Named<CollectiveOp> kOpNames[] = {
     {"reduce_scatter", "", CollectiveOp::reduce_scatter}, {"all_to_all", "", CollectiveOp::all_to_all},
     {"send_recv", "", CollectiveOp::send_recv},           {"broadcast", "", CollectiveOp::broadcast}};
 
-}  // namespace rehearse::calibration
+}  // namespace rehearse
