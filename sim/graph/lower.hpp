@@ -4,9 +4,15 @@
 
 namespace rehearse {
 
+struct Fold;
+
 struct LowerOptions {
   bool fold = true;
+  const Fold* known_fold = nullptr;  // fold_of(scenario), where the caller has it already
 };
+// Which ranks and links of the scenario behave alike; every one its own where nothing is to be folded. A
+// function of the layout, the counts and the fabric of the cluster, and whether embeddings are tied.
+Fold fold_of(const Scenario& scenario, bool fold = true);
 TaskGraph lower(const Scenario& scenario, const Schedule& schedule, const LowerOptions& options = {});
 
 // Given costs instead of kernels (rehearse schedule --costs): seconds per micro-batch and stage, all chunks

@@ -78,7 +78,7 @@ int32_t Lowering::tensor_task(int unit, const OpSpec& collective, const TaskSet&
   Task task;
   task.stream = Stream::tp;
   task.traffic = collective.op.traffic;
-  task.units = unit_set({unit});
+  task.units = set_of(unit);
   task.peers = int16_t(fold_.ranks_each);
   task.duration = collective.op.duration;
   task.slows = true;

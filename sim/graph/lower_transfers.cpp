@@ -18,17 +18,24 @@ static bool goes_on(const Action& action, const PipelineShape& shape) {
 }
 
 Task Lowering::transfer_task(int unit, const Action& action) {
-  const auto& flow =
-      flow_from(FlowKind::stage_transfer, unit, stage_of(chunk_beside(action), schedule_.shape).value);
+  const int to_stage = stage_of(chunk_beside(action), schedule_.shape).value;
+  const auto [alike, is_new] = transfers_.try_emplace({unit, to_stage, is_forward(action)});
+  if (is_new) alike->second = first_transfer(unit, to_stage, is_forward(action));
+  Task task = alike->second;
+  task.action = action.kind, task.chunk = action.chunk, task.micro = action.micro;
+  return task;
+}
+
+Task Lowering::first_transfer(int unit, int to_stage, bool forward) {
+  const auto& flow = flow_from(FlowKind::stage_transfer, unit, to_stage);
   const double bytes = stage_message(s_).sent;
   Task task;
   task.stream = Stream::pp_send;
   task.traffic =
-      pricer_->traffic_id({Axis::pp, is_forward(action) ? "stage forward" : "stage backward",
-                           CollectiveOp::send_recv, 2, bytes, bytes / 2, false, s_.precision.params});
+      pricer_->traffic_id({Axis::pp, forward ? "stage forward" : "stage backward", CollectiveOp::send_recv, 2,
+                           bytes, bytes / 2, false, s_.precision.params});
   task.units = unit_set({unit, flow.pattern.units[1]});
   task.peers = int16_t(fold_.ranks_each);
-  task.action = action.kind, task.chunk = action.chunk, task.micro = action.micro;
   if (flow.pattern.links.empty()) {
     task.duration =
         p2p_in_node(*s_.profile, Bytes(bytes), s_.cluster.nvlink, s_.cluster.nvlink_latency).time.value;

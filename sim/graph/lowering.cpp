@@ -24,14 +24,38 @@ Part exposed_part(Axis axis) {
   return Part::overhead;
 }
 
+// Ascending, each once: by source in two passes, and the few of one source among themselves.
+static void sort_edges(std::vector<std::pair<int32_t, int32_t>>& edges, size_t tasks) {
+  std::vector<size_t> begin(tasks + 1, 0);
+  for (const auto& edge : edges) ++begin[size_t(edge.first) + 1];
+  for (size_t t = 0; t < tasks; ++t) begin[t + 1] += begin[t];
+  std::vector<int32_t> targets(edges.size());
+  std::vector<size_t> at(begin.begin(), begin.end() - 1);
+  for (const auto& [from, to] : edges) targets[at[size_t(from)]++] = to;
+  size_t kept = 0;
+  for (size_t t = 0; t < tasks; ++t) {
+    const auto first = targets.begin() + std::ptrdiff_t(begin[t]);
+    const auto end = targets.begin() + std::ptrdiff_t(begin[t + 1]);
+    std::sort(first, end);
+    for (auto to = first; to != end; ++to)
+      if (to == first || *to != *(to - 1)) edges[kept++] = {int32_t(t), *to};
+  }
+  edges.resize(kept);
+}
+
+Fold fold_of(const Scenario& scenario, bool fold) {
+  return make_fold(ParallelLayout(scenario.layout), Fabric(scenario.cluster),
+                   {.fold = fold, .tied_embeddings = scenario.model.tied_embeddings});
+}
+
 Lowering::Lowering(const Scenario& scenario, const Schedule& schedule, const LowerOptions& options)
     : s_(scenario),
       schedule_(schedule),
       layout_(scenario.layout),
       fabric_(scenario.cluster),
       chunks_(plan_chunks(scenario)),
-      fold_(make_fold(layout_, fabric_,
-                      {.fold = options.fold, .tied_embeddings = scenario.model.tied_embeddings})) {
+      own_fold_(options.known_fold ? Fold{} : fold_of(scenario, options.fold)),
+      fold_(options.known_fold ? *options.known_fold : own_fold_) {
   if (schedule.shape.placement != layout_.spec().placement)
     throw std::invalid_argument("lower: the schedule places chunks otherwise than the layout");
   for (const auto& flow : fold_.flows)
@@ -45,8 +69,7 @@ TaskGraph Lowering::run() && {
   lower_transfers();
   lower_gradients();
   lower_optimizer();
-  std::sort(edges_.begin(), edges_.end());
-  edges_.erase(std::unique(edges_.begin(), edges_.end()), edges_.end());
+  sort_edges(edges_, g_.tasks.size());
   g_.edges = Csr(boost::edges_are_unsorted_multi_pass, edges_.begin(), edges_.end(), g_.tasks.size());
   return std::move(g_);
 }
@@ -70,6 +93,10 @@ void Lowering::describe_units_and_links() {
   last_of_action_.resize(units);
   compute_done_.resize(units);
   sync_done_.resize(units);
+  size_t actions = 0;
+  for (const auto& unit : g_.units) actions += schedule_.stages[size_t(unit.pp)].size();
+  g_.tasks.reserve(2 * actions);  // an action and its transfer
+  edges_.reserve(5 * actions);
 }
 
 int Lowering::shape_index(const GroupShape& shape) {
@@ -79,7 +106,7 @@ int Lowering::shape_index(const GroupShape& shape) {
   return index;
 }
 
-int32_t Lowering::add(Task task, const TaskSet& after) {
+int32_t Lowering::add(const Task& task, const TaskSet& after) {
   const auto id = int32_t(g_.tasks.size());
   g_.tasks.push_back(task);
   for (int32_t from : after) edge(from, id);
@@ -92,11 +119,18 @@ int32_t Lowering::unit_set(std::vector<int32_t> units) {
   return at->second;
 }
 
+int32_t Lowering::set_of(int unit) {
+  if (sets_of_one_.empty()) sets_of_one_.assign(g_.units.size(), -1);
+  int32_t& set = sets_of_one_[size_t(unit)];
+  if (set < 0) set = unit_set({unit});
+  return set;
+}
+
 int32_t Lowering::run_task(int program, int unit, const TaskSet& after) {
   Task task;
   task.kind = TaskKind::run;
   task.program = program;
-  task.units = unit_set({unit});
+  task.units = set_of(unit);
   task.duration = g_.programs[program].duration;
   task.peers = int16_t(fold_.ranks_each);
   return add(task, after);

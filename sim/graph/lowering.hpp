@@ -30,9 +30,10 @@ class Lowering {
 
   // lowering.cpp
   void describe_units_and_links();
-  int32_t add(Task task, const TaskSet& after);
+  int32_t add(const Task& task, const TaskSet& after);
   void edge(int32_t from, int32_t to) { edges_.emplace_back(from, to); }
   int32_t unit_set(std::vector<int32_t> units);
+  int32_t set_of(int unit);  // of it alone
   int32_t run_task(int program, int unit, const TaskSet& after);
   // A pass of the optimizer over `parameters`, `bytes` of HBM each.
   int32_t optimizer_task(const std::string& name, MemoryKernel kernel, double parameters, double bytes,
@@ -66,6 +67,7 @@ class Lowering {
   int receiver_of_transfer(int unit, const Action& action) const;  // unit class
   // Bytes that cross, and the task without its place in the streams.
   Task transfer_task(int unit, const Action& action);
+  Task first_transfer(int unit, int to_stage, bool forward);  // of those that differ in their action alone
   Placed& placed(int unit, ChunkId chunk, MicroBatch micro, bool forward);
 
   // lower_sync.cpp
@@ -91,7 +93,8 @@ class Lowering {
   ParallelLayout layout_;
   Fabric fabric_;
   std::vector<ChunkPlan> chunks_;
-  Fold fold_;
+  const Fold own_fold_;
+  const Fold& fold_;
   TaskGraph g_;
   std::vector<std::pair<int32_t, int32_t>> edges_;
   std::unique_ptr<OpPricer> pricer_;
@@ -108,7 +111,9 @@ class Lowering {
   std::map<int, std::vector<Bucket>> gradient_buckets_;  // by row, in order of readiness
   std::map<int, std::vector<Bucket>> weight_buckets_;    // by row, in order of need
   std::map<std::vector<int32_t>, int32_t> unit_sets_;
+  std::vector<int32_t> sets_of_one_;  // by unit class
   std::map<const FoldedFlow*, int> routes_;
+  std::map<std::tuple<int, int, bool>, Task> transfers_;  // by unit, stage to send to, direction
   std::map<std::tuple<FlowKind, int, int>, const FoldedFlow*> flow_index_;  // by kind, first unit, stage b
 };
 

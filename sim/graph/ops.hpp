@@ -2,6 +2,7 @@
 // profile.
 #pragma once
 #include <map>
+#include <optional>
 #include <tuple>
 #include <vector>
 
@@ -44,6 +45,7 @@ class OpPricer {
   std::vector<Traffic>& traffic_;
   double straggler_ = 1;  // multiplies kernel times
   std::map<std::tuple<double, double, double, double, int, int>, KernelTime> gemms_;
+  std::optional<KernelTime> attentions_[2];  // forward, backward
 };
 
 // Forward of a chunk: embedding (first chunk), blocks, head and loss (last chunk). `tp_shape`: how its TP

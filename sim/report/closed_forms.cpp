@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <set>
 
 #include "sim/plan/memory.hpp"
@@ -197,9 +198,12 @@ double memory_factor(const Scenario& scenario, Axis axis) {
 }
 
 void fill_closed_forms(const Scenario& scenario, std::vector<LedgerRow>& rows) {
+  std::map<Axis, double> factors;
   for (auto& row : rows) {
     row.closed_form_bytes_per_rank = closed_form_bytes(scenario, row);
-    row.memory_factor = memory_factor(scenario, row.axis);
+    const auto [factor, is_new] = factors.emplace(row.axis, 0);
+    if (is_new) factor->second = memory_factor(scenario, row.axis);
+    row.memory_factor = factor->second;
   }
 }
 

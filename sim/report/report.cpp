@@ -1,6 +1,7 @@
 #include "sim/report/report.hpp"
 
 #include <set>
+#include <utility>
 
 #include "sim/plan/memory.hpp"
 #include "sim/plan/model_math.hpp"
@@ -38,6 +39,11 @@ static void warn_of_extrapolation(Report& report, const TaskGraph& graph) {
 
 Report make_report(const Scenario& scenario, const Schedule& schedule, const TaskGraph& graph,
                    const Timeline& timeline) {
+  return make_report(scenario, schedule, graph, timeline, memory_report(scenario, graph, timeline));
+}
+
+Report make_report(const Scenario& scenario, const Schedule& schedule, const TaskGraph& graph,
+                   const Timeline& timeline, MemoryReport memory) {
   Report report;
   report.name = scenario.name;
   report.step_time_s = timeline.step;
@@ -55,7 +61,7 @@ Report make_report(const Scenario& scenario, const Schedule& schedule, const Tas
   fill_closed_forms(scenario, report.ledger);
 
   report.pipeline = pipeline_figures(graph, timeline, schedule);
-  report.memory = memory_report(scenario, graph, timeline);
+  report.memory = std::move(memory);
   report.critical = critical_path(graph, timeline);
   fill_rates(report, scenario);
 

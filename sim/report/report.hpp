@@ -106,6 +106,9 @@ struct Report {
 };
 Report make_report(const Scenario& scenario, const Schedule& schedule, const TaskGraph& graph,
                    const Timeline& timeline);
+// The same with memory that is known already (planned_memory).
+Report make_report(const Scenario& scenario, const Schedule& schedule, const TaskGraph& graph,
+                   const Timeline& timeline, MemoryReport memory);
 
 // What only other simulations of the same scenario can settle; sayings that lack theirs are left out.
 struct OtherRuns {

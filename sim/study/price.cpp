@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 
+#include "sim/graph/fold.hpp"
 #include "sim/graph/lower.hpp"
 #include "sim/io/scenario.hpp"
 
@@ -60,6 +61,8 @@ struct Pricer::Impl {
   DataRoots roots;
   Named<Engine> engine;
   ScenarioFiles files = {};
+  Fold fold = {};
+  std::string folded_lies = {};                      // how the layout lies that `fold` is of
   std::map<std::string, std::string> contents = {};  // digests of all files, by the settings that name them
 
   std::vector<std::string> sets_of(const Point& point) const {
@@ -68,7 +71,20 @@ struct Pricer::Impl {
     return all;
   }
 
-  Outcome simulate(const Scenario& scenario, const Schedule& schedule) const {
+  // Points that follow each other often lie alike on the cluster.
+  const Fold& fold_of(const Scenario& scenario) {
+    const auto& l = scenario.layout;
+    const auto& c = scenario.cluster;
+    std::string lies;
+    for (const int n : {l.tp, l.cp, l.pp, l.ep, l.dp, l.chunks, int(l.placement), c.nodes, c.gpus_per_node,
+                        c.nics_per_node, int(c.fabric), int(scenario.model.tied_embeddings)})
+      append(lies, std::to_string(n));
+    for (const Axis axis : l.order) append(lies, std::to_string(int(axis)));
+    if (lies != folded_lies) fold = rehearse::fold_of(scenario), folded_lies = lies;
+    return fold;
+  }
+
+  Outcome simulate(const Scenario& scenario, const Schedule& schedule) {
     Report report;
     report.memory = planned_memory(scenario, schedule);
     Outcome outcome;
@@ -78,10 +94,10 @@ struct Pricer::Impl {
       outcome.figures = figures_of(report, true);
       return outcome;
     }
-    const TaskGraph graph = lower(scenario, schedule);
+    const TaskGraph graph = lower(scenario, schedule, {.known_fold = &fold_of(scenario)});
     Timeline timeline = engine.value(graph);
     timeline.step = step_time(graph, timeline);
-    report = make_report(scenario, schedule, graph, timeline);
+    report = make_report(scenario, schedule, graph, timeline, std::move(report.memory));
     outcome.verdict = Verdict::simulated;
     outcome.figures = figures_of(report, false);
     return outcome;
