@@ -1,6 +1,8 @@
 // Replays a task graph. Pure function; the SimGrid one may run once or many times in a process.
 #pragma once
+#include <functional>
 #include <span>
+#include <vector>
 
 #include "sim/base/names.hpp"
 #include "sim/graph/task_graph.hpp"
@@ -15,5 +17,12 @@ std::span<const Named<Engine>> engine_table();
 
 Timeline run_simgrid(const TaskGraph& graph);
 Timeline run_ideal(const TaskGraph& graph);
+
+// run_simgrid lets SimGrid run in a forked child, as a process can run it once. Pages that both then write
+// to are copied, which takes longer than many a run. So all that makes and reads the graph may stand in one
+// child instead, `make`, and use run_simgrid_here, once. What it returns comes back; throws
+// std::runtime_error with the text of what was thrown there, or if the child dies.
+std::vector<double> numbers_from_child(const std::function<std::vector<double>()>& make);
+Timeline run_simgrid_here(const TaskGraph& graph);
 
 }  // namespace rehearse

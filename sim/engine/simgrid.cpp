@@ -62,9 +62,11 @@ class Sharing {
  public:
   explicit Sharing(const TaskGraph& graph) : graph_(graph), replay_(graph, true), use_(graph) {}
 
-  Timeline run() {
+  // `here`: SimGrid may run in this process.
+  Timeline run(bool here) {
     while (waiting_.empty() && replay_.next() < never()) advance();
     if (waiting_.empty()) return replay_.finish("simgrid");
+    if (here) return run_with_network();
     return run_in_child([this] { return run_with_network(); });
   }
 
@@ -137,6 +139,7 @@ class Sharing {
 
 }  // namespace
 
-Timeline run_simgrid(const TaskGraph& graph) { return Sharing(graph).run(); }
+Timeline run_simgrid(const TaskGraph& graph) { return Sharing(graph).run(false); }
+Timeline run_simgrid_here(const TaskGraph& graph) { return Sharing(graph).run(true); }
 
 }  // namespace rehearse

@@ -13,6 +13,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "sim/engine/engine.hpp"
+
 namespace rehearse {
 
 namespace {
@@ -66,17 +68,7 @@ struct Totals {
   int64_t events = 0, flows = 0, link_flows = 0, shared_flows = 0;
 };
 
-// Message: the text of what was thrown, empty if nothing was; then the timeline.
-void send(int pipe, const std::function<Timeline()>& replay) {
-  Timeline t;
-  std::string thrown;
-  try {
-    t = replay();
-  } catch (const std::exception& e) {
-    thrown = e.what();
-  }
-  write_all(pipe, thrown);
-  if (!thrown.empty()) return;
+void write_timeline(int pipe, const Timeline& t) {
   write_all(pipe, t.engine);
   const Totals totals{t.step, t.events, t.flows, t.link_flows, t.shared_flows};
   write_bytes(pipe, &totals, sizeof totals);
@@ -85,9 +77,7 @@ void send(int pipe, const std::function<Timeline()>& replay) {
   write_all(pipe, t.slowed);
 }
 
-bool receive(int pipe, std::string& thrown, Timeline& t) {
-  if (!read_all(pipe, thrown)) return false;
-  if (!thrown.empty()) return true;
+bool read_timeline(int pipe, Timeline& t) {
   Totals totals;
   const bool whole = read_all(pipe, t.engine) && read_bytes(pipe, &totals, sizeof totals) &&
                      read_all(pipe, t.start) && read_all(pipe, t.end) && read_all(pipe, t.slowed);
@@ -99,32 +89,46 @@ bool receive(int pipe, std::string& thrown, Timeline& t) {
   return whole;
 }
 
-[[noreturn]] void be_the_child(int pipe, pid_t parent, const std::function<Timeline()>& replay) {
+// Message: the text of what was thrown, empty if nothing was; then what write() tells.
+void send(int pipe, const std::function<std::function<void()>()>& work) {
+  std::function<void()> write;
+  std::string thrown;
+  try {
+    write = work();
+  } catch (const std::exception& e) {
+    thrown = e.what();
+    if (thrown.empty()) thrown = "?";
+  }
+  write_all(pipe, thrown);
+  if (thrown.empty()) write();
+}
+
+[[noreturn]] void be_the_child(int pipe, pid_t parent,
+                               const std::function<std::function<void()>(int pipe)>& work) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);  // not to outlive a parent that was killed
   int code = 0;
   try {
-    if (getppid() == parent) send(pipe, replay);
+    if (getppid() == parent) send(pipe, [&] { return work(pipe); });
   } catch (...) {
     code = 3;
   }
   _exit(code);  // the parent's buffers and exit handlers are its own
 }
 
-}  // namespace
-
-Timeline run_in_child(const std::function<Timeline()>& replay) {
+// Runs `work` in a child: it returns what writes its result, which `read` takes here.
+void in_child(const std::function<std::function<void()>(int pipe)>& work,
+              const std::function<bool(int pipe)>& read) {
   int ends[2];
   if (pipe(ends) != 0) throw system_error("reach");
   const pid_t parent = getpid();
   const pid_t child = fork();
   if (child == 0) {
     close(ends[0]);
-    be_the_child(ends[1], parent, replay);
+    be_the_child(ends[1], parent, work);
   }
   close(ends[1]);
-  Timeline timeline;
   std::string thrown;
-  const bool whole = child > 0 && receive(ends[0], thrown, timeline);
+  const bool whole = child > 0 && read_all(ends[0], thrown) && (!thrown.empty() || read(ends[0]));
   close(ends[0]);
   if (child < 0) throw system_error("start");
   int status = 0;
@@ -135,7 +139,22 @@ Timeline run_in_child(const std::function<Timeline()>& replay) {
         "SimGrid's process ended without a result" +
         (WIFSIGNALED(status) ? " (signal " + std::to_string(WTERMSIG(status)) + ")" : ""));
   if (!thrown.empty()) throw std::runtime_error(thrown);
+}
+
+}  // namespace
+
+Timeline run_in_child(const std::function<Timeline()>& replay) {
+  Timeline timeline;
+  in_child([&](int pipe) { return [pipe, t = replay()] { write_timeline(pipe, t); }; },
+           [&](int pipe) { return read_timeline(pipe, timeline); });
   return timeline;
+}
+
+std::vector<double> numbers_from_child(const std::function<std::vector<double>()>& make) {
+  std::vector<double> numbers;
+  in_child([&](int pipe) { return [pipe, made = make()] { write_all(pipe, made); }; },
+           [&](int pipe) { return read_all(pipe, numbers); });
+  return numbers;
 }
 
 }  // namespace rehearse

@@ -94,12 +94,16 @@ struct Pricer::Impl {
       outcome.figures = figures_of(report, true);
       return outcome;
     }
-    const TaskGraph graph = lower(scenario, schedule, {.known_fold = &fold_of(scenario)});
-    Timeline timeline = engine.value(graph);
-    timeline.step = step_time(graph, timeline);
-    report = make_report(scenario, schedule, graph, timeline, std::move(report.memory));
+    const Fold& folded = fold_of(scenario);
+    const auto run = [&](Engine replay) {
+      const TaskGraph graph = lower(scenario, schedule, {.known_fold = &folded});
+      Timeline timeline = replay(graph);
+      timeline.step = step_time(graph, timeline);
+      return figures_of(make_report(scenario, schedule, graph, timeline, report.memory), false);
+    };
     outcome.verdict = Verdict::simulated;
-    outcome.figures = figures_of(report, false);
+    outcome.figures = engine.value == run_simgrid ? numbers_from_child([&] { return run(run_simgrid_here); })
+                                                  : run(engine.value);
     return outcome;
   }
 
