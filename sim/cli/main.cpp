@@ -9,20 +9,20 @@ namespace {
 
 constexpr Named<Command> kCommands[] = {
     {"run", "simulate one step and report it", command_run},
+    {"check", "read and cross-check a scenario, and print its plan", command_check},
     {"ledger", "the account book: what each axis cuts, sends and saves; the sayings settled", command_ledger},
-    {"report", "results as one self-contained page to look at", command_report},
+    {"schedule", "draw the pipeline, and print its bubble and live activations", command_schedule},
+    {"schedules", "compare pipeline schedules: step, bubble, memory, traffic", command_schedules},
     {"compare", "runs side by side, and their differences", command_compare},
     {"sensitivity", "the step against rates, latencies and sizes; where another layout overtakes",
      command_sensitivity},
-    {"score", "predictions against a file of measured steps", command_score},
-    {"check", "read and cross-check a scenario, and print its plan", command_check},
-    {"schedules", "compare pipeline schedules: step, bubble, memory, traffic", command_schedules},
-    {"sweep", "price all points of a study, and go on where it was stopped", command_sweep},
-    {"best", "the best points of a study, and why they are", command_best},
     {"scale", "strong and weak scaling, the layout chosen anew at each size", command_scale},
+    {"sweep", "price all points of a study, and go on where it was stopped", command_sweep},
     {"merge", "make one store of several", command_merge},
+    {"best", "the best points of a study, and why they are", command_best},
+    {"report", "results as one self-contained page to look at", command_report},
+    {"score", "predictions against a file of measured steps", command_score},
     {"batch", "answer JSON lines with JSON lines, for other programs", command_batch},
-    {"schedule", "draw the pipeline, and print its bubble and live activations", command_schedule},
 };
 
 void print_help(std::ostream& out) {
