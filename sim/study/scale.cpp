@@ -118,7 +118,7 @@ class Round {
     pool.jobs = request_.jobs;
     const auto price = [this](const Point& point) { return pricer_.price(point); };
     price_all(points, todo, price, pool,
-              {[&](size_t index, Outcome outcome) { keep(index, outcome); },
+              {[&](size_t index, const Outcome& outcome) { keep(index, outcome); },
                [&] {
                  tick_(result_.points);
                  return false;

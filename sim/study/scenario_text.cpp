@@ -27,9 +27,9 @@ std::string block_text(const DocNode& map, const std::string& indent) {
     const std::string flow = flow_text(entry.value);
     const bool fits = indent.size() + entry.key.size() + flow.size() < kWidth;
     if (fits || entry.value.kind != NodeKind::map || entry.value.entries.empty())
-      text += indent + entry.key + ": " + flow + "\n";
+      text.append(indent).append(entry.key).append(": ").append(flow).append("\n");
     else
-      text += indent + entry.key + ":\n" + block_text(entry.value, indent + "  ");
+      text.append(indent).append(entry.key).append(":\n").append(block_text(entry.value, indent + "  "));
   }
   return text;
 }
