@@ -91,6 +91,7 @@ inline constexpr Code kCodes[] = {
     {"E-STUDY-KIND", "a study has neither axes nor a search, or both"},
     {"E-STUDY-AXIS", "an axis without values, a range that does not end, a key that varies twice"},
     {"E-STUDY-WHEN", "a condition that cannot be read, or compares what is not alike"},
+    {"E-STUDY-NAME", "a study's name that is no name of a file"},
     {"E-STUDY-POINTS", "a study without points, or with too many"},
     {"E-KNOB-WHOLE", "a count that a sensitivity scales would not stay whole"},
     {"E-POINT-INTERNAL", "a point of a study failed by a fault of the program"},

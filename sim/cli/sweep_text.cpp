@@ -109,7 +109,7 @@ std::string sweep_table(const SweepSummary& s, const Study& study, const std::st
   for (const auto& [code, count] : s.rejected_by_code)
     text += fmt::format("{:>10} {:<20} {}\n", count, code, settings_text(study.points[s.examples.at(code)]));
   if (s.priced > 0)
-    text += fmt::format("{} points in {:.1f} s: {:.0f} a second, {:.0f} of them simulated\n", s.priced,
+    text += fmt::format("{} points in {:.1f} s: {:.3g} a second, {:.3g} simulated a second\n", s.priced,
                         s.pricing_s, rate(s.priced, s.pricing_s), rate(s.simulated, s.pricing_s));
   if (!s.best.empty()) text += fmt::format("{:>10} {:>7} {:>9}  fastest\n", "step", "MFU", "peak");
   const size_t step = place_of("step_time_s"), mfu = place_of("mfu"), peak = place_of("memory.peak_bytes");

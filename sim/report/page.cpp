@@ -1,5 +1,6 @@
 #include "sim/report/page.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -52,6 +53,7 @@ void require_run(const Json& report) {
 void require_sensitivity(const Json& result) {
   for (const Json& row : result.at("sensitivity")) {
     (void)row.at("knob").get<std::string>();
+    if (row.contains("refused")) continue;
     for (const char* key : {"factor", "step_time_s"}) (void)row.at(key).get<double>();
   }
 }
@@ -115,6 +117,10 @@ PagePart page_part(const std::string& source, const std::string& text) {
       require_sensitivity(json);
       Json kept{{"source", source}};
       kept.update(json);
+      auto& rows = kept["sensitivity"];
+      rows.erase(
+          std::remove_if(rows.begin(), rows.end(), [](const Json& row) { return row.contains("refused"); }),
+          rows.end());
       part.json = print(kept);
     } else if (json.contains("families")) {
       part.kind = PagePart::Kind::score;

@@ -223,6 +223,10 @@ std::vector<AxisGroup> read_axes(const DocNode& node, const StudyBase& base, Pro
     for (size_t k = 0; k < group.keys.size(); ++k) {
       if (std::find(seen.begin(), seen.end(), group.keys[k]) != seen.end())
         refuse(group.marks[k], group.keys[k], problems, group.keys[k] + " varies twice");
+      for (const auto& other : seen)
+        if (other.starts_with(group.keys[k] + ".") || group.keys[k].starts_with(other + "."))
+          refuse(group.marks[k], group.keys[k], problems,
+                 group.keys[k] + " and " + other + " both vary, and one holds the other");
       seen.push_back(group.keys[k]);
     }
   }

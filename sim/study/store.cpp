@@ -158,8 +158,11 @@ void create(const std::string& path, const std::vector<StoredStudy>& studies,
   // It comes into being whole, and over nothing; where the file system links no files, nearly so.
   const bool done = link(draft.c_str(), path.c_str()) == 0 ||
                     ((errno == EPERM || errno == EOPNOTSUPP) && rename(draft.c_str(), path.c_str()) == 0);
-  const std::string why = std::strerror(errno);
+  const int error = errno;
+  const std::string why = std::strerror(error);
   fs::remove(draft, failed);
+  if (!done && error == EEXIST)
+    sqlite::refuse(path, "E-STORE-BUSY", "another sweep made the store meanwhile", "wait for it, then go on");
   if (!done) refuse(path, "the store cannot be made: " + why, "");
 }
 

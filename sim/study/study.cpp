@@ -49,6 +49,16 @@ std::string_view unquoted(std::string_view text) {
   return quotes ? text.substr(1, text.size() - 2) : text;
 }
 
+// The key that varies and changes what a name means, where the name is read of the base.
+const std::string* changed_by(const std::string& name, const std::vector<std::string>& keys) {
+  const bool of_cluster = name == "gpus", of_model = name == "layers" || name == "heads" || name == "hidden";
+  for (const auto& key : keys)
+    if ((of_cluster && key.starts_with("cluster")) || (of_model && key.starts_with("model")) ||
+        name.starts_with(key + "."))
+      return &key;
+  return nullptr;
+}
+
 // Conditions with the places of their keys among those that vary.
 class Filter {
  public:
@@ -61,6 +71,9 @@ class Filter {
         const std::string& name = condition.names()[n];
         const auto at = std::find(keys.begin(), keys.end(), name);
         const auto given = base.value(name);
+        if (const auto* key = at == keys.end() ? changed_by(name, keys) : nullptr)
+          condition.problem(n, problems, quote(name) + " is the base's, and " + *key + " varies",
+                            "let the condition read " + *key);
         if (at == keys.end() && !given) {
           const std::vector<std::string_view> known(keys.begin(), keys.end());
           condition.problem(n, problems, quote(name) + " neither varies nor is given in the base",
@@ -102,6 +115,18 @@ void check_keys(const std::vector<AxisGroup>& groups, const Study& study, const 
           if (error.code == "E-KEY-UNKNOWN" || error.code == "E-SET")
             problems.add(group.marks[k], group.keys[k], error.code, error.message, error.hint);
       }
+    }
+}
+
+// The axes come after the settings of all points.
+void check_sets(const std::vector<std::string>& keys, const Study& study, const DocNode& axes,
+                Problems& problems) {
+  for (const auto& set : study.sets)
+    for (const auto& key : keys) {
+      const std::string set_key = set.substr(0, set.find('='));
+      if ((set_key == key || set_key.starts_with(key + ".")) && !set.ends_with("=null"))
+        problems.add(axes.mark, key, "E-STUDY-AXIS",
+                     key + " varies, so that " + quote(set) + " has no effect", "leave one of them out");
     }
 }
 
@@ -160,7 +185,10 @@ struct Parts {
 Parts read_head(MapReader& reader, const std::string& path, const DataRoots& roots, Study& study) {
   Problems& problems = reader.problems();
   study.name = path == "-" ? "stdin" : printable(std::filesystem::path(path).stem().string());
-  reader.optional("name", study.name);
+  if (reader.optional("name", study.name) &&
+      (study.name.empty() || study.name.size() > 100 || study.name.find('/') != std::string::npos))
+    reader.problem(reader.node().find("name")->mark, "name", "E-STUDY-NAME",
+                   "the study's name is that of its store: up to 100 bytes, and no '/'");
   if (const DocNode* base = reader.require("base"))
     if (const auto found = resolve(*base, "base", FileKind::scenario, folder_of(path), roots, problems))
       study.base = *found;
@@ -193,6 +221,7 @@ void unroll(const Parts& parts, const StudyBase& base, const DataRoots& roots, S
   const auto groups = read_axes(*parts.axes, base, problems);
   check_keys(groups, study, roots, files, problems);
   for (const auto& group : groups) study.axes.insert(study.axes.end(), group.keys.begin(), group.keys.end());
+  check_sets(study.axes, study, *parts.axes, problems);
   const Filter filter(std::move(conditions), study.axes, base, problems);
   if (!problems.empty()) return;
   if (products(groups) > double(kMostProducts))

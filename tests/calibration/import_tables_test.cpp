@@ -133,8 +133,7 @@ TEST(Import, WhatNoDeviceReachesIsRejected) {
   options.limits.peak_flops = {{DType::bf16, 100e12}};
   options.limits.link_bytes_per_s = 300e9;
   const Imported gemms =
-      take("m,n,k,dtype,time_us\n1024,1024,1024,bf16,21\n1024,1024,1024,bf16,22\n1024,1024,2048,bf16,45\n",
-           "log.txt", options);
+      take("m,n,k,dtype,time_us\n1024,1024,1024,bf16,21\n1024,1024,2048,bf16,45\n", "log.txt", options);
   EXPECT_EQ(gemms.samples[0].code, "above-peak");
   EXPECT_EQ(gemms.samples[1].status, Status::ok);
   const auto wire = [&](const char* op, int ranks, double bus_factor, double bus) {

@@ -183,9 +183,12 @@ TEST(Measure, TheSlowestRankIsKept) {
 
 TEST(Measure, GoesOnAsLongAsAnotherRankHasNotSettled) {
   ScriptedRanks two(2);
-  two.other = [](double value) {
-    return value == 0 ? 1 : value;
-  };  // the other never agrees, and is over at once
+  double before = 0;
+  two.other = [&](double value) {  // the other is over at once, which is asked after whether one goes on
+    const bool over = value == 0 && before == 1;
+    before = value;
+    return over ? 1 : value;
+  };
   Machine machine{[](int) { return 1e-3; }};
   const Measurement m = measure([&](int n) { return machine(n); }, Rules{}, two);
   EXPECT_FALSE(m.settled);

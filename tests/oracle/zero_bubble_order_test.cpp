@@ -21,9 +21,10 @@ std::vector<std::vector<Row>> questions(const std::string& file) {
   const auto run = testing::run_program("score " + file + " --quiet --json -", REHEARSE_SOURCE_DIR);
   EXPECT_EQ(run.status, 0) << run.err;
   std::map<std::string, double> predicted;
-  for (const auto& row : nlohmann::json::parse(run.out)["rows"])
-    predicted[row["id"]] = row["predicted_s"].get<double>();
+  const auto json = nlohmann::json::parse(run.out);
+  for (const auto& row : json["rows"]) predicted[row["id"]] = row["predicted_s"].get<double>();
   std::map<std::tuple<int, int, int>, std::vector<Row>> by;
+  EXPECT_EQ(predicted.size(), 48u);
   for (const auto& row : load_truth(REHEARSE_SOURCE_DIR "/" + file, {{REHEARSE_SOURCE_DIR}})) {
     const Scenario& s = row.scenario.value();
     by[{s.model.hidden, s.layout.pp, s.batch.global}].push_back(
