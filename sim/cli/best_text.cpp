@@ -31,7 +31,7 @@ std::string counts_text(const BestAnswer& a, const Study& study) {
     row(a.over_memory, fmt::format("simulated, and need more than {:.4g} GiB", *a.memory / kGibi));
   row(a.unfit, "unfit: need more memory than there is");
   row(a.rejected, "rejected" + codes);
-  row(a.missing, "missing from the store; to price them: " + a.sweep_command);
+  row(a.missing, "missing from the store, or failed; to price them: " + a.sweep_command);
   return text;
 }
 
@@ -151,7 +151,8 @@ std::string placed_text(const BestAnswer& a, const PlacedLayout& p) {
 std::string best_table(const BestAnswer& a, const Study& study) {
   std::string text = counts_text(a, study);
   if (a.simulated.empty()) {
-    text += "\nno point was simulated, so none is best\n";
+    text += a.over_memory > 0 ? "\nno simulated point is within the memory, so none is best\n"
+                              : "\nno point was simulated, so none is best\n";
   } else {
     text += top_text(a, study) + error_text(a) + front_text(a, study);
   }

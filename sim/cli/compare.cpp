@@ -1,4 +1,5 @@
 // rehearse compare: several runs side by side.
+#include <algorithm>
 #include <boost/program_options/options_description.hpp>
 #include <boost/program_options/value_semantic.hpp>
 #include <list>
@@ -57,7 +58,9 @@ int command_compare(const Invocation& invocation, std::ostream& out) {
   std::vector<ComparedRun> compared;
   for (const auto& run : runs) compared.push_back({run.label, &run.done.report, &run.loaded.scenario});
   emit(common, to_comparison_table(compared, table_style()), to_comparison_json(compared), out);
-  return kDone;
+  const bool fit =
+      std::all_of(runs.begin(), runs.end(), [](const Run& run) { return run.done.report.memory.fits; });
+  return fit ? kDone : kVerdictFails;
 }
 
 }  // namespace rehearse

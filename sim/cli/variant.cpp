@@ -19,6 +19,12 @@ Variant read_variant(const std::string& option, const std::string& text) {
                                    "as in " + option + " 'layout.tp=4; layout.dp=null'"});
     variant.sets.emplace_back(part);
   }
+  if (variant.sets.empty())
+    throw InputErrors(InputError{{},
+                                 option,
+                                 "E-CLI",
+                                 option + " names no setting",
+                                 "as in " + option + " 'layout.tp=4; layout.dp=null'"});
   return variant;
 }
 

@@ -135,9 +135,8 @@ void in_child(const std::function<std::function<void()>(int pipe)>& work,
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
   if (!whole)
-    throw std::runtime_error(
-        "SimGrid's process ended without a result" +
-        (WIFSIGNALED(status) ? " (signal " + std::to_string(WTERMSIG(status)) + ")" : ""));
+    throw ProcessDied("SimGrid's process ended without a result" +
+                      (WIFSIGNALED(status) ? " (signal " + std::to_string(WTERMSIG(status)) + ")" : ""));
   if (!thrown.empty()) throw std::runtime_error(thrown);
 }
 
@@ -152,8 +151,16 @@ Timeline run_in_child(const std::function<Timeline()>& replay) {
 
 std::vector<double> numbers_from_child(const std::function<std::vector<double>()>& make) {
   std::vector<double> numbers;
-  in_child([&](int pipe) { return [pipe, made = make()] { write_all(pipe, made); }; },
-           [&](int pipe) { return read_all(pipe, numbers); });
+  const auto once = [&] {
+    numbers.clear();
+    in_child([&](int pipe) { return [pipe, made = make()] { write_all(pipe, made); }; },
+             [&](int pipe) { return read_all(pipe, numbers); });
+  };
+  try {
+    once();
+  } catch (const ProcessDied&) {
+    once();
+  }
   return numbers;
 }
 

@@ -137,6 +137,10 @@ Outcome Pricer::price(const Point& point) {
     outcome.verdict = Verdict::rejected;
     outcome.code = found.errors.front().code;
     outcome.message = found.errors.front().message;
+  } catch (const ProcessDied& death) {
+    outcome.verdict = Verdict::failed;
+    outcome.code = "E-POINT-CRASH";
+    outcome.message = death.what();
   } catch (const std::exception& failure) {
     outcome.verdict = Verdict::failed;
     outcome.code = "E-POINT-INTERNAL";

@@ -177,7 +177,7 @@ TEST_F(BestCommand, TakesOnlyWhatFitsTheMemoryAskedFor) {
   for (const auto& point : some["best"]) EXPECT_LE(point["peak_bytes"], (least + most) / 2);
   const Outcome none = run("best study.yaml --memory 1B");
   EXPECT_EQ(none.status, 1);
-  EXPECT_THAT(none.out, HasSubstr("no point was simulated"));
+  EXPECT_THAT(none.out, HasSubstr("no simulated point is within the memory"));
 }
 
 TEST_F(BestCommand, GoalsFollowFromTheFigures) {
@@ -197,9 +197,8 @@ TEST_F(BestCommand, SaysWhichPointsAreMissing) {
   std::ofstream(folder_->file("wider.yaml")) << wider;
   const Outcome done = run("best wider.yaml");
   EXPECT_EQ(done.status, 0) << done.err;
-  EXPECT_THAT(
-      done.out,
-      HasSubstr("8 missing from the store; to price them: rehearse sweep wider.yaml --store small.sqlite\n"));
+  EXPECT_THAT(done.out, HasSubstr("8 missing from the store, or failed; to price them: rehearse sweep "
+                                  "wider.yaml --store small.sqlite\n"));
   const Outcome nowhere = run("best study.yaml --store nowhere.sqlite");
   EXPECT_EQ(nowhere.status, 2);
   EXPECT_THAT(nowhere.err,

@@ -1,6 +1,7 @@
 // Points, from settings to figures: the same as `rehearse run` prints, and digests that tell points apart.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 
 #include <cmath>
 #include <cstdio>
@@ -208,6 +209,28 @@ TEST_F(Prices, DigestsFollowEveryFileThatIsRead) {
     EXPECT_EQ(digests.size(), ++count) << file;
   }
   fs::remove_all(folder);
+}
+
+// A killed process of SimGrid costs a try, and no more than two are made.
+TEST(NumbersFromChild, AreAskedForOnceMoreWhereItDies) {
+  const std::string mark = ::testing::TempDir() + "died_once";
+  std::remove(mark.c_str());
+  const auto dies_once = [&]() -> std::vector<double> {
+    if (std::FILE* there = std::fopen(mark.c_str(), "r")) {
+      std::fclose(there);
+      return {1, 2};
+    }
+    std::fclose(std::fopen(mark.c_str(), "w"));
+    raise(SIGKILL);
+    return {};
+  };
+  EXPECT_EQ(numbers_from_child(dies_once), (std::vector<double>{1, 2}));
+  const auto dies = []() -> std::vector<double> {
+    raise(SIGKILL);
+    return {};
+  };
+  EXPECT_THROW(numbers_from_child(dies), ProcessDied);
+  std::remove(mark.c_str());
 }
 
 }  // namespace

@@ -48,7 +48,7 @@ TEST(Compare, DifferencesAreThoseOfTheRuns) {
 
 TEST(Compare, ShowsEachRunOnce) {
   const Outcome run = rehearse_("compare 7b-8xa100-dp.yaml 7b-8xa100-dp.yaml --with recompute=full");
-  EXPECT_EQ(run.status, 0) << run.err;
+  EXPECT_EQ(run.status, 1) << run.err;  // it does not fit
   EXPECT_THAT(run.out, HasSubstr("C: 7b-8xa100-dp with recompute=full"));
   EXPECT_THAT(run.out, HasSubstr(" = "));
 }
@@ -58,6 +58,8 @@ TEST(Compare, RefusesWhatCannotBeCompared) {
               HasSubstr("there is nothing to compare with [E-CLI]"));
   EXPECT_THAT(rehearse_("compare 7b-8xa100-dp.yaml --with 'layout.tp'").err,
               HasSubstr("--with: 'layout.tp' is no KEY=VALUE [E-CLI]"));
+  EXPECT_THAT(rehearse_("compare 7b-8xa100-dp.yaml --with ' ; '").err,
+              HasSubstr("--with names no setting [E-CLI]"));
   const Outcome bad = rehearse_("compare 7b-8xa100-dp.yaml --with 'layout.tp=3'");
   EXPECT_EQ(bad.status, 2);
   EXPECT_EQ(bad.out, "");
