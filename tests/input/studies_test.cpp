@@ -6,11 +6,11 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <string>
 #include <vector>
 
 #include "sim/study/study.hpp"
+#include "tests/support/program.hpp"
 
 namespace fs = std::filesystem;
 
@@ -18,10 +18,7 @@ namespace {
 
 const fs::path kFolder = fs::path(REHEARSE_SOURCE_DIR) / "tests" / "input";
 
-std::string text_of(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
+using rehearse::testing::text_of;
 
 std::vector<std::string> study_names() {
   std::vector<std::string> names;
