@@ -185,7 +185,7 @@ class Sweep(Folder):
         seen = []
         for kill in range(2):
             process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            wait_for(self.file, 8 * (kill + 1))
+            wait_for(self.file, 5 * (kill + 1))
             process.kill()
             process.wait()
             with open(self.file, "rb") as file:
@@ -193,7 +193,7 @@ class Sweep(Folder):
             seen.append(whole[: whole.rfind(b"\n") + 1])
             with open(self.file, "ab") as file:  # as a write that was cut
                 file.write(b'{"record":"sample","pro')
-        result = self.measure("--probes", CHEAP, "--quiet", "--budget", "5s", "--json", "-")
+        result = self.measure("--probes", CHEAP, "--quiet", "--budget", "3s", "--json", "-")
         self.assertIn(result.returncode, (0, 1), result.stderr)
         with open(self.file, "rb") as file:
             whole = file.read()
@@ -202,7 +202,7 @@ class Sweep(Folder):
         works = [json.dumps(s["work"]) for s in records(self.file)]
         self.assertEqual(len(works), len(set(works)))
         self.assertEqual(len(records(self.file, "environment")), 3)
-        self.assertGreater(len(works), 14)
+        self.assertGreater(len(works), 8)
 
     def test_an_interrupt_leaves_a_whole_file(self):
         command = [PROGRAM, "run", "--backend", "host", "--ranks", "1", "-o", self.file, "--probes", CHEAP, "--budget", "60s"]
@@ -226,11 +226,11 @@ class Sweep(Folder):
 
     @unittest.skipUnless(shutil.which("mpirun") and (os.cpu_count() or 1) >= 2, "no mpirun or one core")
     def test_two_ranks(self):
-        result = run("run", "--backend", "host", "--ranks", "2", "-o", self.file, "--probes", "collective", "--budget", "15s", "--json", "-")
+        result = run("run", "--backend", "host", "--ranks", "2", "-o", self.file, "--probes", "collective", "--budget", "8s", "--json", "-")
         summary = json.loads(result.stdout)
         self.assertEqual(summary["ranks"], 2)
         samples = records(self.file)
-        self.assertGreater(len(samples), 5)
+        self.assertGreater(len(samples), 1)
         wrong = [s for s in samples if s.get("code") in ("wrong-result", "above-wire", "zero-time", "call-failed")]
         self.assertEqual(wrong, [])
         self.assertIn("starting 2 ranks with mpirun; --ranks 1 measures one alone\n", result.stderr)
