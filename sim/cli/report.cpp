@@ -92,9 +92,9 @@ void add_simulated(Results& results, const std::string& input, const ReportOptio
   print_warnings(loaded.scenario.warnings, options.quiet);
   const Rehearsed done = simulate(loaded.scenario, loaded.schedule, options.engine);
   const Report& report = done.report;
-  results.page.runs.push_back(page_run(
-      input, path == "-" ? "" : read_file(path), options.sets, loaded.scenario, report,
-      page_timeline(done.graph, done.timeline, loaded.schedule), page_links(loaded.scenario, done.graph)));
+  results.page.runs.push_back(page_run(input, path == "-" ? "" : read_file(path), options.sets,
+                                       loaded.scenario, report,
+                                       page_timeline(done.graph, done.timeline, loaded.schedule)));
   results.runs.push_back(figure_run(report));
   if (options.svg.empty()) return;
   const SvgPanel panel{fmt::format("{}: step {:.4g} s", report.name, report.step_time_s), loaded.schedule,

@@ -19,7 +19,7 @@ namespace {
 struct RunOptions {
   EngineOptions engine;
   std::string trace, trace_ranks, trace_detail = "chunk";
-  std::string stop_after, dump;
+  std::string stop_after, dump, links;
   std::vector<std::string> expect;
 };
 
@@ -171,12 +171,15 @@ int dump_form(const RunOptions& options, const LoadedScenario& loaded, std::ostr
 }
 
 void check_options(const RunOptions& options, const CommonOptions& common) {
-  check_outputs({common.input},
-                {{"--trace", options.trace}, {"--json", common.json}, {"--dump", options.dump}});
+  check_outputs({common.input}, {{"--trace", options.trace},
+                                 {"--json", common.json},
+                                 {"--dump", options.dump},
+                                 {"--links", options.links}});
   if (!options.stop_after.empty() &&
-      (!options.trace.empty() || !options.expect.empty() || !common.json.empty()))
+      (!options.trace.empty() || !options.expect.empty() || !common.json.empty() || !options.links.empty()))
     refuse("--stop-after",
-           "--stop-after ends before there is a report: --trace, --expect and --json have nothing to say",
+           "--stop-after ends before there is a report: --trace, --expect, --links and --json have nothing "
+           "to say",
            "leave them out, or leave out --stop-after");
   static constexpr std::string_view forms[] = {"layout", "schedule", "graph", "timeline"};
   static constexpr std::string_view details[] = {"chunk", "kernel"};
@@ -210,6 +213,8 @@ int command_run(const Invocation& invocation, std::ostream& out) {
                                          "end with layout, schedule, graph or timeline")(
       "dump", po::value(&options.dump)->value_name("FILE|-"),
       "where --stop-after writes its text; stdout by default")(
+      "links", po::value(&options.links)->value_name("FILE.csv|-"),
+      "write what each link carried, and for whom, as CSV")(
       "expect", po::value(&options.expect)->value_name("KEY<=VALUE"),
       "exit 1 where a figure of the JSON misses (repeatable)");
   const CommandHelp help{"run", "SCENARIO",
@@ -222,6 +227,7 @@ int command_run(const Invocation& invocation, std::ostream& out) {
   if (!options.stop_after.empty()) return dump_form(options, loaded, out);
   Rehearsed done = simulate(loaded.scenario, loaded.schedule, options.engine);
   if (!options.trace.empty()) write_trace(options, loaded.scenario, done, common.quiet);
+  if (!options.links.empty()) write_output(options.links, to_csv(done.links, done.report.step_time_s), out);
   done.report.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   const std::string json = to_json(done.report, loaded.scenario);
   const bool expected = check_expectations(expectations, json);

@@ -25,6 +25,7 @@ struct Rehearsed {
   TaskGraph graph;
   Timeline timeline;
   Report report;
+  std::vector<LinkLoad> links;
 };
 Rehearsed simulate(const Scenario& scenario, const Schedule& schedule, const EngineOptions& options);
 

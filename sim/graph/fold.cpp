@@ -4,6 +4,8 @@
 #include <numeric>
 #include <set>
 
+#include "sim/plan/group_links.hpp"
+
 namespace rehearse {
 
 std::vector<RankId> unit_ranks(const ParallelLayout& layout, int dp, int pp) {
@@ -15,26 +17,6 @@ std::vector<RankId> unit_ranks(const ParallelLayout& layout, int dp, int pp) {
 }
 
 namespace {
-
-using Weights = std::map<int, int>;  // link -> weight
-
-std::vector<std::pair<int, int>> flat(const Weights& w) { return {w.begin(), w.end()}; }
-
-// NICs that a group of ranks uses: on each node its ranks' NICs once each, both directions. A node's bytes
-// are spread over them evenly; on nodes with fewer NICs each carries more, so weights are (most NICs) / (NICs
-// here).
-void put_group_links(FlowPattern& flow, const std::vector<RankId>& ranks, const ParallelLayout& layout,
-                     const Fabric& fabric) {
-  std::map<int, std::set<int>> nics_of_node;
-  for (auto r : ranks) nics_of_node[fabric.node_of(layout.gpu(r))].insert(fabric.up(layout.gpu(r)).value);
-  int common = 1;
-  for (const auto& [node, nics] : nics_of_node) common = std::lcm(common, int(nics.size()));
-  Weights weights;
-  for (const auto& [node, nics] : nics_of_node)
-    for (int up : nics) weights[up] = weights[up + 1] = common / int(nics.size());
-  flow.links = flat(weights);
-  flow.parts = common;
-}
 
 class Patterns {
  public:
@@ -81,7 +63,14 @@ class Patterns {
 
   void add(FlowPattern flow, const std::vector<RankId>& ranks) {
     flow.shape = shape_of(ranks, layout_, fabric_);
-    if (flow.shape.nodes > 1) put_group_links(flow, ranks, layout_, fabric_);
+    if (!flow.shape.in_island()) {
+      std::vector<GpuId> gpus;
+      gpus.reserve(ranks.size());
+      for (const RankId r : ranks) gpus.push_back(layout_.gpu(r));
+      GroupLinks links = ring_links(gpus, fabric_);
+      flow.links = std::move(links.weights);
+      flow.parts = links.parts, flow.hop_latency = links.hop_latency, flow.network = flow.shape.nodes > 1;
+    }
     flows_.push_back(std::move(flow));
   }
   void tensor(int d, int s) {
@@ -91,16 +80,16 @@ class Patterns {
   void transfer(int d, int from, int to) {
     FlowPattern flow{
         .kind = FlowKind::stage_transfer, .a = from, .b = to, .units = {unit(d, from), unit(d, to)}};
-    Weights weights;
-    int crossing = 0;
+    std::map<int, int> weights;
     for (int t = 0; t < tp(); ++t) {
-      const auto src = layout_.gpu(layout_.rank({t, 0, from, d})),
-                 dst = layout_.gpu(layout_.rank({t, 0, to, d}));
-      crossing += !fabric_.same_node(src, dst);
-      for (auto link : fabric_.route(src, dst)) ++weights[link.value];
+      const Path path =
+          fabric_.route(layout_.gpu(layout_.rank({t, 0, from, d})), layout_.gpu(layout_.rank({t, 0, to, d})));
+      for (const LinkId link : path.links) ++weights[link.value];
+      flow.network = flow.network || path.network;
+      flow.hop_latency = std::max(flow.hop_latency, path.latency);
     }
-    flow.links = flat(weights);
-    flow.shape = {.ranks = 2, .nodes = crossing ? 2 : 1, .per_node = crossing ? 1 : 2};
+    flow.links = {weights.begin(), weights.end()};
+    flow.shape = {.ranks = 2, .nodes = flow.network ? 2 : 1, .per_node = flow.network ? 1 : 2};
     flows_.push_back(std::move(flow));
   }
   void gradients(int s, int twin) {
@@ -163,15 +152,35 @@ Key flow_key(const FlowPattern& f, const Colours& c, int self) {
   return key;
 }
 
-Colours refine(const std::vector<FlowPattern>& flows, int unit_count, int pp, int link_count) {
+// What tells units, links and flows apart before any is seen beside the others.
+Colours first_colours(const std::vector<FlowPattern>& flows, const ParallelLayout& layout,
+                      const Fabric& fabric) {
   Colours c;
-  for (int u = 0; u < unit_count; ++u) c.unit.push_back(u % pp);
-  for (int l = 0; l < link_count; ++l) c.link.push_back(l % 2);
-  std::vector<Key> keys;
+  const int pp = layout.size(Axis::pp), units = layout.size(Axis::dp) * pp;
+  std::vector<std::pair<int, double>> unit_keys;
+  for (int u = 0; u < units; ++u)
+    unit_keys.emplace_back(u % pp, shape_of(unit_ranks(layout, u / pp, u % pp), layout, fabric).speed);
+  c.unit = dense(unit_keys).first;
+  std::vector<std::pair<int, double>> link_keys;
+  for (int l = 0; l < fabric.link_count(); ++l) {
+    const FabricLink link = fabric.link(LinkId(l));
+    link_keys.emplace_back(link.link_class, link.rate.value);
+  }
+  c.link = dense(link_keys).first;
+  std::vector<std::pair<Key, std::pair<double, double>>> keys;
   keys.reserve(flows.size());
   for (const auto& f : flows)
-    keys.push_back({int(f.kind), f.a, f.b, f.shape.ranks, f.shape.nodes, f.shape.per_node, f.shape.uniform});
+    keys.push_back({{int(f.kind), f.a, f.b, f.shape.ranks, f.shape.nodes, f.shape.per_node, f.shape.uniform,
+                     f.shape.nvlink, f.network, f.parts},
+                    {f.shape.speed, f.hop_latency.value}});
   c.flow = dense(keys).first;
+  return c;
+}
+
+Colours refine(const std::vector<FlowPattern>& flows, Colours c) {
+  const int unit_count = int(c.unit.size()), link_count = int(c.link.size());
+  std::vector<Key> keys;
+  keys.reserve(flows.size());
   int before = -1;
   for (;;) {
     keys.clear();
@@ -255,7 +264,7 @@ Colours identity(size_t units, size_t links, size_t flows) {
 Fold make_fold(const ParallelLayout& layout, const Fabric& fabric, const FoldOptions& options) {
   const int dp = layout.size(Axis::dp), pp = layout.size(Axis::pp);
   const auto flows = Patterns(layout, fabric).all(options);
-  const auto colours = options.fold ? refine(flows, dp * pp, pp, fabric.link_count())
+  const auto colours = options.fold ? refine(flows, first_colours(flows, layout, fabric))
                                     : identity(size_t(dp) * pp, fabric.link_count(), flows.size());
   Fold result;
   result.ranks_each = layout.size(Axis::tp);

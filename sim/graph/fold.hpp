@@ -20,10 +20,11 @@ struct FlowPattern {
   int a = 0, b = 0;
   int slice = -1;                          // rank of each unit that takes part, -1 = all
   std::vector<int> units;                  // participants; {sender, receiver} for a transfer
-  std::vector<std::pair<int, int>> links;  // (LinkId value, weight); empty inside a node
-  int parts = 1;     // weights of one node's up-links add up to it: a group's link carries
-                     // weight / parts of the bytes that leave the node
-  GroupShape shape;  // of the ranks of one slice
+  std::vector<std::pair<int, int>> links;  // (LinkId value, weight); empty inside an island
+  int parts = 1;                           // of a group: plan/group_links.hpp
+  Seconds hop_latency;                     // of the network or PCIe between those that take part
+  bool network = false;                    // some of it leaves a node by a NIC
+  GroupShape shape;                        // of the ranks of one slice
 };
 
 struct FoldedFlow {

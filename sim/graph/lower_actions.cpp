@@ -19,6 +19,7 @@ Lowering::Placed& Lowering::placed(int unit, ChunkId chunk, MicroBatch micro, bo
 }
 
 std::vector<OpSpec> Lowering::complete_ops(const ChunkPlan& plan, bool forward, const GroupShape& tp_shape) {
+  pricer_->at_speed(tp_shape.speed);
   auto specs = forward ? forward_ops(*pricer_, plan, tp_shape) : backward_ops(*pricer_, plan, tp_shape);
   // Weights that the head shares with an embedding on its stage are named where that is.
   const bool beside_embedding = plan.stage.value == 0 || s_.layout.placement == Placement::bidirectional;

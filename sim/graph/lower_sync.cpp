@@ -122,8 +122,9 @@ int32_t Lowering::scalar_all_reduce(const TaskSet& after, std::vector<int32_t> u
   GroupShape world;
   world.ranks = 0;
   for (int32_t u : units) world.ranks += g_.units[u].stands_for * g_.units[u].ranks_each;
-  world.nodes = std::max(1, world.ranks / s_.cluster.gpus_per_node);
-  world.per_node = std::min(world.ranks, s_.cluster.gpus_per_node);
+  world.nodes = std::max(1, world.ranks / s_.cluster.gpus_per_domain());
+  world.per_node = std::min(world.ranks, s_.cluster.gpus_per_domain());
+  world.nvlink = s_.cluster.node == NodeShape::nvswitch;
   const double bytes = 4;
   const auto axis = layout_.outermost({Axis::tp, Axis::cp, Axis::pp, Axis::dp});
   Task task;
@@ -133,14 +134,9 @@ int32_t Lowering::scalar_all_reduce(const TaskSet& after, std::vector<int32_t> u
                                       DType::fp32});
   task.units = unit_set(std::move(units));
   task.peers = int16_t(fold_.ranks_each);
-  task.duration =
-      world.nodes == 1
-          ? in_node_collective(*s_.profile, s_.stack, CollectiveOp::all_reduce, world.ranks, Bytes(bytes),
-                               s_.cluster.nvlink)
-                .time.value
-          : across_nodes(*s_.profile, s_.stack, CollectiveOp::all_reduce, world, Bytes(bytes),
-                         s_.cluster.nvlink, s_.cluster.nic * s_.cluster.nics_per_node, s_.cluster.nic_latency)
-                .latency.value;
+  const auto cost = group_collective(s_, CollectiveOp::all_reduce, world, Bytes(bytes),
+                                     s_.cluster.ports_per_node(), s_.cluster.nic_latency);
+  task.duration = world.in_island() ? cost.in_island.time.value : cost.wire.latency.value;
   return add(task, after);
 }
 

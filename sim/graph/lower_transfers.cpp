@@ -1,6 +1,7 @@
 // Pass: transfers between stages.
 #include <algorithm>
 
+#include "sim/cost/pcie.hpp"
 #include "sim/graph/lowering.hpp"
 #include "sim/plan/model_math.hpp"
 #include "sim/schedule/transfers.hpp"
@@ -36,16 +37,20 @@ Task Lowering::first_transfer(int unit, int to_stage, bool forward) {
                            bytes, bytes / 2, false, s_.precision.params});
   task.units = unit_set({unit, flow.pattern.units[1]});
   task.peers = int16_t(fold_.ranks_each);
-  if (flow.pattern.links.empty()) {
+  const auto& p = flow.pattern;
+  if (p.links.empty()) {
     task.duration =
         p2p_in_node(*s_.profile, Bytes(bytes), s_.cluster.nvlink, s_.cluster.nvlink_latency).time.value;
-  } else {
-    task.kind = TaskKind::flow;
-    task.duration = p2p_network_latency(*s_.profile, s_.cluster.nic_latency).value;
-    task.route = route_of(flow);
-    task.amount = bytes;
-    task.rate_cap = s_.cluster.nic.value * s_.stack.p2p_efficiency.value;
+    return task;
   }
+  task.kind = TaskKind::flow;
+  task.route = route_of(flow);
+  task.amount = bytes;
+  task.duration = (p.network ? p2p_network_latency(*s_.profile, p.hop_latency)
+                             : p2p_pcie_latency(*s_.profile, p.hop_latency))
+                      .value;
+  task.rate_cap = p.network ? s_.cluster.port().value * s_.stack.p2p_efficiency.value
+                            : s_.cluster.pcie.value * kPcieEfficiency;
   return task;
 }
 

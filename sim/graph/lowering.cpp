@@ -4,6 +4,7 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "sim/cost/pcie.hpp"
 #include "sim/plan/model_math.hpp"
 
 namespace rehearse {
@@ -81,8 +82,10 @@ void Lowering::describe_units_and_links() {
     unit_shape_.push_back(shape_index(shape_of(g_.units.back().ranks, layout_, fabric_)));
   }
   for (const auto& link : fold_.links)
-    g_.links.push_back({fabric_.link(link.representative).rate.value * s_.stack.network_efficiency.value,
-                        link.members, link.representative});
+    g_.links.push_back(
+        {fabric_.link(link.representative).rate.value *
+             (fabric_.of_network(link.representative) ? s_.stack.network_efficiency.value : kPcieEfficiency),
+         link.members, link.representative});
   g_.ranks = layout_.ranks();
   g_.simulated_ranks = fold_.simulated_ranks;
   g_.fold_note = fold_.note;
@@ -138,9 +141,10 @@ int32_t Lowering::run_task(int program, int unit, const TaskSet& after) {
 
 int32_t Lowering::optimizer_task(const std::string& name, MemoryKernel kernel, double parameters,
                                  double bytes, int unit, const TaskSet& after) {
-  const auto [at, is_new] =
-      optimizer_programs_.emplace(std::make_pair(name, parameters), int(g_.programs.size()));
+  const auto [at, is_new] = optimizer_programs_.emplace(
+      std::make_tuple(name, parameters, unit_shape_[size_t(unit)]), int(g_.programs.size()));
   if (is_new) {
+    pricer_->at_speed(tp_shapes_[size_t(unit_shape_[size_t(unit)])].speed);
     OpSpec pass = pricer_->memory(name, {s_.precision.params, kernel, {1, parameters}}, bytes * parameters);
     pass.op.part = Part::optimizer;
     g_.programs.push_back(make_program(name, {pass}, s_.stack));
@@ -183,16 +187,12 @@ int32_t Lowering::collective_task(const FoldedFlow& flow, Stream stream, const T
   task.slice = int16_t(p.slice);
   task.peers = int16_t(flow.slices);
   task.slows = stream == Stream::dp;
-  if (p.links.empty()) {
-    task.duration = in_node_collective(*s_.profile, s_.stack, traffic.op, p.shape.ranks,
-                                       Bytes(traffic.bytes_per_call), s_.cluster.nvlink)
-                        .time.value;
-    return add(task, after);
-  }
-  put_on_wire(task, flow,
-              across_nodes(*s_.profile, s_.stack, traffic.op, p.shape, Bytes(traffic.bytes_per_call),
-                           s_.cluster.nvlink, s_.cluster.nic * p.parts * s_.stack.network_efficiency.value,
-                           s_.cluster.nic_latency));
+  const auto cost =
+      group_collective(s_, traffic.op, p.shape, Bytes(traffic.bytes_per_call), p.parts, p.hop_latency);
+  if (p.links.empty())
+    task.duration = cost.in_island.time.value;
+  else
+    put_on_wire(task, flow, cost.wire);
   return add(task, after);
 }
 

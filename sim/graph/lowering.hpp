@@ -100,9 +100,9 @@ class Lowering {
   std::unique_ptr<OpPricer> pricer_;
   std::vector<GroupShape> tp_shapes_;  // ways in which TP groups lie on nodes
   std::vector<int> unit_shape_;        // [unit class]: index into tp_shapes_
-  std::map<std::tuple<int, int, int, int>, std::vector<Piece>> pieces_;  // by chunk, kind, cut, TP shape
-  std::map<std::tuple<int, int, int, int, int, int, int>, int> alike_;   // chunks of one size share pieces
-  std::map<std::pair<std::string, double>, int> optimizer_programs_;     // by name and bytes
+  std::map<std::tuple<int, int, int, int>, std::vector<Piece>> pieces_;     // by chunk, kind, cut, TP shape
+  std::map<std::tuple<int, int, int, int, int, int, int>, int> alike_;      // chunks of one size share pieces
+  std::map<std::tuple<std::string, double, int>, int> optimizer_programs_;  // by name, parameters, TP shape
   std::vector<std::vector<Placed>> forwards_, backwards_;  // [unit class][chunk of the stage x micro-batches]
   std::vector<std::vector<int32_t>> first_of_action_;      // [unit class][position in the stage's schedule]
   std::vector<std::vector<TaskSet>> last_of_action_;       // the same

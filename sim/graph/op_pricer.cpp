@@ -1,13 +1,26 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/cost/pcie.hpp"
 #include "sim/graph/ops.hpp"
 
 namespace rehearse {
 
+GroupCollective group_collective(const Scenario& s, CollectiveOp op, const GroupShape& shape, Bytes bytes,
+                                 int parts, Seconds hop_latency) {
+  const BytesPerSec nvlink = s.cluster.nvlink * shape.speed;
+  if (shape.in_island()) return {in_node_collective(*s.profile, s.stack, op, shape.ranks, bytes, nvlink), {}};
+  if (shape.nodes == 1)
+    return {{}, over_pcie(*s.profile, op, shape.ranks, bytes, s.cluster.pcie, s.cluster.pcie_latency)};
+  const BytesPerSec in_node = shape.nvlink ? nvlink : s.cluster.pcie * kPcieEfficiency;
+  return {{},
+          across_nodes(*s.profile, s.stack, op, shape, bytes, in_node,
+                       s.cluster.port() * parts * s.stack.network_efficiency.value, hop_latency)};
+}
+
 OpPricer::OpPricer(const Scenario& scenario, std::vector<Traffic>& traffic)
     : scenario_(scenario), traffic_(traffic) {
-  const double nodes = std::max(1.0, double(scenario.cluster.gpus()) / scenario.cluster.gpus_per_node);
+  const double nodes = std::max(1.0, double(scenario.cluster.live_nodes()));
   straggler_ = 1 + scenario.stack.straggler_per_doubling.value * std::log2(nodes);
 }
 
@@ -20,7 +33,7 @@ OpSpec OpPricer::gemm(std::string name, GemmShape shape, GemmRole role, DType dt
   OpSpec spec;
   spec.op.name = std::move(name);
   spec.op.kind = OpKind::gemm;
-  spec.op.duration = found->second.time.value * straggler_;
+  spec.op.duration = found->second.time.value * straggler_ / speed_;
   spec.op.flops = 2 * shape.m * shape.n * shape.k * shape.batch;
   spec.op.bytes = bytes_of(dtype) * shape.batch * (shape.m * shape.k + shape.k * shape.n + shape.m * shape.n);
   spec.op.outside = found->second.outside;
@@ -41,7 +54,7 @@ OpSpec OpPricer::attention(std::string name, bool backward) {
   OpSpec spec;
   spec.op.name = std::move(name);
   spec.op.kind = OpKind::attention;
-  spec.op.duration = time.time.value * straggler_;
+  spec.op.duration = time.time.value * straggler_ / speed_;
   spec.op.flops =
       (backward ? 2.5 : 1) * 2 * shape.batch * shape.sequence * shape.sequence * shape.heads * shape.head_dim;
   spec.op.outside = time.outside;
@@ -54,7 +67,7 @@ OpSpec OpPricer::memory(std::string name, const MemoryCall& call, double bytes) 
   spec.op.name = std::move(name);
   spec.op.kind = OpKind::memory;
   const auto time = memory_pass(*scenario_.profile, scenario_.stack, call, Bytes(bytes));
-  spec.op.duration = time.time.value * straggler_;
+  spec.op.duration = time.time.value * straggler_ / speed_;
   spec.op.bytes = bytes;
   spec.op.outside = time.outside;
   spec.op.call = call;
@@ -82,19 +95,14 @@ OpSpec OpPricer::tp_collective(const std::string& what, CollectiveOp op, double 
   spec.op.stream = Stream::tp;
   spec.op.traffic =
       traffic_id({Axis::tp, what, op, n, bytes, bytes_sent_per_rank(op, n, bytes), false, dtype});
-  spec.wire = shape.nodes > 1;
-  if (spec.wire) {
-    const int nics = std::min(shape.per_node, scenario_.cluster.nics_per_node);
-    spec.wire_cost =
-        across_nodes(*scenario_.profile, scenario_.stack, op, shape, Bytes(bytes), scenario_.cluster.nvlink,
-                     scenario_.cluster.nic * nics * scenario_.stack.network_efficiency.value,
-                     scenario_.cluster.nic_latency);
-  } else {
-    const auto time = in_node_collective(*scenario_.profile, scenario_.stack, op, n, Bytes(bytes),
-                                         scenario_.cluster.nvlink);
-    spec.op.duration = time.time.value;
-    spec.op.outside = time.outside;
-  }
+  spec.wire = !shape.in_island();
+  const int ports = std::min(shape.per_node, scenario_.cluster.ports_per_node());
+  const auto cost =
+      group_collective(scenario_, op, shape, Bytes(bytes), ports, scenario_.cluster.nic_latency);
+  spec.wire_cost = cost.wire;
+  if (spec.wire) return spec;
+  spec.op.duration = cost.in_island.time.value;
+  spec.op.outside = cost.in_island.outside;
   return spec;
 }
 

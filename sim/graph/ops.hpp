@@ -23,6 +23,15 @@ struct OpSpec {
       0;  // elements whose gradient is complete after it (backward), or that it reads (forward)
 };
 
+// A collective of a group that lies as `shape`: in an island a duration, else what is put on its links.
+// `parts` and `hop_latency` as in plan/group_links.hpp.
+struct GroupCollective {
+  CollectiveTime in_island;
+  WireCollective wire;
+};
+GroupCollective group_collective(const Scenario& scenario, CollectiveOp op, const GroupShape& shape,
+                                 Bytes bytes, int parts, Seconds hop_latency);
+
 // Prices ops for one scenario; remembers GEMM and attention times by shape.
 class OpPricer {
  public:
@@ -37,6 +46,8 @@ class OpPricer {
   OpSpec tp_collective(const std::string& what, CollectiveOp op, double bytes, DType dtype,
                        const GroupShape& shape);
   int traffic_id(const Traffic& traffic);
+  // Kernels priced from now on take 1 / speed times as long.
+  void at_speed(double speed) { speed_ = speed; }
 
   const Scenario& scenario() const { return scenario_; }
 
@@ -44,6 +55,7 @@ class OpPricer {
   const Scenario& scenario_;
   std::vector<Traffic>& traffic_;
   double straggler_ = 1;  // multiplies kernel times
+  double speed_ = 1;
   std::map<std::tuple<double, double, double, double, int, int>, KernelTime> gemms_;
   std::optional<KernelTime> attentions_[2];  // forward, backward
 };

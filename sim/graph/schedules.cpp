@@ -4,6 +4,7 @@
 #include <map>
 #include <tuple>
 
+#include "sim/cost/pcie.hpp"
 #include "sim/graph/ops.hpp"
 #include "sim/graph/program.hpp"
 #include "sim/plan/memory.hpp"
@@ -15,14 +16,15 @@ namespace rehearse {
 namespace {
 
 // A collective on the wire is priced as if nothing shared its links.
-double length_of(std::vector<OpSpec> specs, const Scenario& scenario) {
+double length_of(std::vector<OpSpec> specs, const Scenario& scenario, const GroupShape& tp) {
+  const Cluster& cluster = scenario.cluster;
+  const double links =
+      tp.nodes > 1 ? cluster.nic.value * cluster.nics_per_node * scenario.stack.network_efficiency.value
+                   : cluster.pcie.value * kPcieEfficiency;
   for (auto& spec : specs)
     if (spec.wire)
       spec.op.duration = spec.wire_cost.latency.value +
-                         spec.wire_cost.bytes_per_node /
-                             std::min(spec.wire_cost.in_node_cap.value,
-                                      scenario.cluster.nic.value * scenario.cluster.nics_per_node *
-                                          scenario.stack.network_efficiency.value);
+                         spec.wire_cost.bytes_per_node / std::min(spec.wire_cost.in_node_cap.value, links);
   return make_program("", specs, scenario.stack).duration;
 }
 
@@ -35,11 +37,15 @@ double transfer_time(const Scenario& s) {
   for (int stage = 0; stage + 1 < s.layout.pp; ++stage) {
     const auto from = layout.gpu(layout.rank({.tp = 0, .cp = 0, .pp = stage, .dp = 0}));
     const auto to = layout.gpu(layout.rank({.tp = 0, .cp = 0, .pp = stage + 1, .dp = 0}));
-    const double time =
-        fabric.same_node(from, to)
-            ? p2p_in_node(*s.profile, Bytes(bytes), s.cluster.nvlink, s.cluster.nvlink_latency).time.value
-            : p2p_network_latency(*s.profile, s.cluster.nic_latency).value +
-                  bytes / (s.cluster.nic.value * s.stack.p2p_efficiency.value);
+    const Path path = fabric.route(from, to);
+    double time =
+        p2p_in_node(*s.profile, Bytes(bytes), s.cluster.nvlink, s.cluster.nvlink_latency).time.value;
+    if (path.network)
+      time = p2p_network_latency(*s.profile, path.latency).value +
+             bytes / (s.cluster.port().value * s.stack.p2p_efficiency.value);
+    else if (!path.links.empty())
+      time =
+          p2p_pcie_latency(*s.profile, path.latency).value + bytes / (s.cluster.pcie.value * kPcieEfficiency);
     longest = std::max(longest, time);
   }
   return longest;
@@ -82,9 +88,9 @@ ScheduleCosts schedule_costs(const Scenario& scenario) {
         known.try_emplace({chunk.layers, chunk.recomputed_layers, chunk.embedding, chunk.head});
     if (is_new) {
       const auto backward = backward_ops(pricer, chunk, tp);
-      at->second = {length_of(forward_ops(pricer, chunk, tp), scenario),
-                    length_of(split_backward(backward, false), scenario),
-                    length_of(split_backward(backward, true), scenario)};
+      at->second = {length_of(forward_ops(pricer, chunk, tp), scenario, tp),
+                    length_of(split_backward(backward, false), scenario, tp),
+                    length_of(split_backward(backward, true), scenario, tp)};
     }
     costs.chunks.push_back(at->second);
   }

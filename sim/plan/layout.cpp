@@ -74,8 +74,18 @@ Axis ParallelLayout::outermost(std::vector<Axis> axes) const {
 
 GroupShape shape_of(const std::vector<RankId>& ranks, const ParallelLayout& layout, const Fabric& fabric) {
   std::map<int, int> on_node;
-  for (const RankId r : ranks) ++on_node[fabric.node_of(layout.gpu(r))];
+  std::map<int, int> island_of_node;
+  double speed = 1;
+  bool nvlink = true;
+  for (const RankId r : ranks) {
+    const GpuId gpu = layout.gpu(r);
+    ++on_node[fabric.domain_of(gpu)];
+    const int island = fabric.island_of(gpu);
+    nvlink = nvlink && island_of_node.emplace(fabric.domain_of(gpu), island).first->second == island;
+    speed = std::min(speed, fabric.speed_of(fabric.node_of(gpu)));
+  }
   GroupShape shape{.ranks = static_cast<int>(ranks.size()), .nodes = static_cast<int>(on_node.size())};
+  shape.nvlink = nvlink, shape.speed = speed;
   for (const auto& [node, count] : on_node) shape.per_node = std::max(shape.per_node, count);
   shape.uniform = shape.ranks == shape.nodes * shape.per_node;
   return shape;

@@ -13,7 +13,7 @@ struct Coordinates {
   int tp = 0, cp = 0, pp = 0, dp = 0;
 };
 
-// rank <-> coordinates by LayoutSpec::order; rank r sits on GPU r.
+// rank <-> coordinates by LayoutSpec::order.
 class ParallelLayout {
  public:
   explicit ParallelLayout(const LayoutSpec& spec);
@@ -22,7 +22,9 @@ class ParallelLayout {
   int size(Axis a) const;
   RankId rank(Coordinates c) const;
   Coordinates coordinates(RankId r) const;
-  GpuId gpu(RankId r) const { return GpuId(r.value); }
+  GpuId gpu(RankId r) const {
+    return GpuId(spec_.gpu_of_rank ? (*spec_.gpu_of_rank)[size_t(r.value)] : r.value);
+  }
   // The ranks that share all coordinates with `r` but `axis`, in order of that coordinate.
   std::vector<RankId> group(RankId r, Axis axis) const;
   // Of several axes, the outermost in `order`; a group that spans them is booked there.
@@ -35,12 +37,15 @@ class ParallelLayout {
   std::array<int, kAxes> stride_{};
 };
 
-// How a group of ranks lies on nodes.
+// How a group of ranks lies on nodes, which here are domains (cluster/fabric.hpp): what NCCL takes for nodes.
 struct GroupShape {
   int ranks = 1;
   int nodes = 1;
   int per_node = 1;     // ranks on the fullest node
   bool uniform = true;  // every node carries per_node ranks
+  bool nvlink = true;   // NVLink joins those of each node; else some of them talk over PCIe
+  double speed = 1;     // of its slowest node, where overrides slow one
+  bool in_island() const { return nodes == 1 && nvlink; }
   bool operator==(const GroupShape&) const = default;
 };
 GroupShape shape_of(const std::vector<RankId>& ranks, const ParallelLayout& layout, const Fabric& fabric);

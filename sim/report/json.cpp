@@ -95,6 +95,36 @@ Json critical_json(const std::vector<CriticalStep>& path) {
   return list;
 }
 
+Json links_json(const Report& r) {
+  Json classes = Json::array(), most = Json::array();
+  for (const auto& c : r.link_classes)
+    classes.push_back({{"class", c.link_class},
+                       {"links", c.links},
+                       {"used", c.used},
+                       {"capacity_bytes_per_s", c.capacity_bytes_per_s},
+                       {"mean_bytes", c.mean_bytes},
+                       {"largest_bytes", c.largest_bytes},
+                       {"busy_share", c.busy_share},
+                       {"mean_share", c.mean_share},
+                       {"peak_share", c.peak_share ? Json(*c.peak_share) : Json()}});
+  for (const auto& l : r.most_loaded) {
+    Json traffic = Json::array();
+    for (const auto& t : l.traffic)
+      traffic.push_back(
+          {{"axis", axis_name(t.axis)}, {"what", t.what}, {"group_size", t.group_size}, {"bytes", t.bytes}});
+    most.push_back({{"link", l.link},
+                    {"class", l.link_class},
+                    {"links", l.links},
+                    {"capacity_bytes_per_s", l.capacity_bytes_per_s},
+                    {"bytes", l.bytes},
+                    {"busy_s", l.busy_s},
+                    {"mean_share", l.mean_share},
+                    {"peak_share", l.peak_share},
+                    {"traffic", traffic}});
+  }
+  return {{"classes", classes}, {"most_loaded", most}};
+}
+
 Json provenance_json(const Report& r, const Scenario& s) {
   Json constants = Json::array(), tables = Json::array(), warnings = Json::array();
   for (const auto& c : constants_of(s))
@@ -135,6 +165,7 @@ std::string to_json(const Report& r, const Scenario& s) {
                 {"memory", memory_json(r.memory)},
                 {"ledger", ledger_json(r.ledger)},
                 {"critical_path", critical_json(r.critical)},
+                {"links", links_json(r)},
                 {"engine", engine_json(r)},
                 {"provenance", provenance_json(r, s)}});
 }

@@ -28,22 +28,13 @@ struct PageTimeline {
 };
 PageTimeline page_timeline(const TaskGraph& graph, const Timeline& timeline, const Schedule& schedule);
 
-// Traffic over the links of one kind ("node NIC up"), means and the largest over links that carried any.
-struct PageLinks {
-  std::string what;
-  int links = 0;
-  double capacity_bytes_per_s = 0, mean_bytes = 0, largest_bytes = 0;
-};
-// Links of the network between nodes by direction; empty where nothing left a node.
-std::vector<PageLinks> page_links(const Scenario& scenario, const TaskGraph& graph);
-
 // What a run was asked for, in words: {"model", "gpt3-175b (174.6 B parameters)"} ...
 std::vector<std::pair<std::string, std::string>> page_setup(const Scenario& scenario, int ranks);
 
 // Parts of a payload as JSON. `source` is the name on the command line.
 std::string page_run(const std::string& source, const std::string& scenario_text,
                      const std::vector<std::string>& sets, const Scenario& scenario, const Report& report,
-                     const PageTimeline& timeline, const std::vector<PageLinks>& links);
+                     const PageTimeline& timeline);
 
 // A result that was kept as JSON, told by its keys; throws InputErrors (E-REPORT-JSON) where the page could
 // not show it.

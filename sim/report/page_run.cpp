@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 
-#include "sim/cluster/fabric.hpp"
 #include "sim/plan/model_math.hpp"
 #include "sim/report/names.hpp"
 #include "sim/report/page.hpp"
@@ -131,33 +130,6 @@ PageTimeline page_timeline(const TaskGraph& graph, const Timeline& timeline, con
   return page;
 }
 
-std::vector<PageLinks> page_links(const Scenario& scenario, const TaskGraph& graph) {
-  std::vector<double> bytes(graph.links.size(), 0);
-  for (const Task& task : graph.tasks)
-    if (task.route >= 0)
-      for (const auto& [link, weight] : graph.routes[size_t(task.route)].links)
-        bytes[size_t(link)] += task.amount * weight;
-  const Fabric fabric(scenario.cluster);
-  const char* const names[] = {"NIC, out of the node", "NIC, into the node"};
-  std::vector<PageLinks> all;
-  for (int kind = 0; kind < 2; ++kind) {
-    PageLinks links{.what = names[kind]};
-    double sum = 0;
-    for (size_t l = 0; l < graph.links.size(); ++l) {
-      const LinkInfo& link = graph.links[l];
-      if (fabric.link(link.representative).link_class != kind || bytes[l] <= 0) continue;
-      links.links += link.stands_for;
-      links.capacity_bytes_per_s = link.capacity;
-      sum += bytes[l] * link.stands_for;
-      links.largest_bytes = std::max(links.largest_bytes, bytes[l]);
-    }
-    if (links.links == 0) continue;
-    links.mean_bytes = sum / links.links;
-    all.push_back(links);
-  }
-  return all;
-}
-
 std::vector<std::pair<std::string, std::string>> page_setup(const Scenario& s, int ranks) {
   const auto& l = s.layout;
   std::string order;
@@ -184,23 +156,16 @@ std::vector<std::pair<std::string, std::string>> page_setup(const Scenario& s, i
 
 std::string page_run(const std::string& source, const std::string& scenario_text,
                      const std::vector<std::string>& sets, const Scenario& scenario, const Report& report,
-                     const PageTimeline& timeline, const std::vector<PageLinks>& links) {
-  Json setup = Json::array(), load = Json::array();
+                     const PageTimeline& timeline) {
+  Json setup = Json::array();
   for (const auto& [what, text] : page_setup(scenario, report.ranks)) setup.push_back({what, text});
-  for (const auto& l : links)
-    load.push_back({{"what", l.what},
-                    {"links", l.links},
-                    {"capacity_bytes_per_s", l.capacity_bytes_per_s},
-                    {"mean_bytes", l.mean_bytes},
-                    {"largest_bytes", l.largest_bytes}});
   const Json json{{"source", source},
                   {"scenario_text", scenario_text},
                   {"sets", sets},
                   {"setup", setup},
                   {"report", Json::parse(to_json(report, scenario))},
                   {"timeline", timeline_json(timeline)},
-                  {"memory_over_time", memory_json(report.memory)},
-                  {"links", load}};
+                  {"memory_over_time", memory_json(report.memory)}};
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

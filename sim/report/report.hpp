@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/graph/task_graph.hpp"
+#include "sim/report/links.hpp"
 #include "sim/schedule/grid.hpp"
 
 namespace rehearse {
@@ -95,6 +96,9 @@ struct Report {
   MemoryReport memory;
   std::vector<LedgerRow> ledger;
   std::vector<CriticalStep> critical;
+  // Left empty by make_report(): filled where links are asked for.
+  std::vector<LinkClassLoad> link_classes;
+  std::vector<LinkLoad> most_loaded;
   // engine
   std::string engine;
   int ranks = 0, simulated_ranks = 0;

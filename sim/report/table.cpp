@@ -136,6 +136,26 @@ std::string critical_text(const Report& r, TableStyle style) {
   return text;
 }
 
+std::string links_text(const Report& r, TableStyle style) {
+  if (r.link_classes.empty()) return "";
+  std::string text = heading("links: bytes of a step, and shares of their capacity over the step", style);
+  text += fmt::format("  {:<18} {:>7} {:>7} {:>10} {:>10} {:>10} {:>7} {:>7} {:>7}\n", "class", "links",
+                      "used", "GB/s", "mean", "largest", "busy", "mean", "peak");
+  for (const auto& c : r.link_classes)
+    text += fmt::format("  {:<18} {:>7} {:>7} {:>10.4g} {:>10} {:>10} {:>5.1f} % {:>5.1f} % {:>7}\n",
+                        c.link_class, c.links, c.used, c.capacity_bytes_per_s / 1e9, bytes(c.mean_bytes),
+                        bytes(c.largest_bytes), 100 * c.busy_share, 100 * c.mean_share,
+                        c.peak_share ? fmt::format("{:.1f} %", 100 * *c.peak_share) : "-");
+  for (const auto& l : r.most_loaded) {
+    text += fmt::format("  {} ({} alike) {:.1f} %:", l.link, l.links, 100 * l.mean_share);
+    for (const auto& t : l.traffic)
+      text += fmt::format(" {} {} x{} {}{}", axis_name(t.axis), t.what, t.group_size, bytes(t.bytes),
+                          &t == &l.traffic.back() ? "" : ",");
+    text += "\n";
+  }
+  return text;
+}
+
 std::string engine_text(const Report& r) {
   std::string text = fmt::format("\nengine {}: {} of {} ranks simulated, {} tasks, {} events, {} flows",
                                  r.engine, r.simulated_ranks, r.ranks, r.tasks, r.events, r.flows);
@@ -162,7 +182,7 @@ std::string doubts_text(const Report& r, const Scenario& s) {
 std::string to_table(const Report& r, const Scenario& s, TableStyle style) {
   return header(r, s) + speed_text(r) + account_text(r, style) + pipeline_text(r.pipeline) +
          memory_text(r.memory, style) + ledger_text(r.ledger, style) + critical_text(r, style) +
-         engine_text(r) + doubts_text(r, s);
+         links_text(r, style) + engine_text(r) + doubts_text(r, s);
 }
 
 std::string to_ledger_table(const Report& r, const Scenario& s, const std::vector<Saying>& list,

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <numeric>
 
+#include "sim/cluster/fabric.hpp"
 #include "sim/spec/names.hpp"
 
 namespace rehearse {
@@ -236,8 +237,8 @@ int64_t tp_stride(const LayoutSpec& l) {
 void warn_speed(Checker& c) {
   const auto& l = c.s.layout;
   const auto& m = c.s.model;
-  const int64_t block = tp_stride(l) * l.tp, node = c.s.cluster.gpus_per_node;
-  if (l.tp > 1 && c.s.cluster.nodes > 1 && (block > node || node % block != 0))
+  const int64_t block = tp_stride(l) * l.tp, node = c.s.cluster.gpus_per_domain();
+  if (l.tp > 1 && c.s.cluster.gpus() > node && (block > node || node % block != 0))
     c.warn("W-TP-NODE", "tensor parallel groups of " + num(l.tp) + " leave the NVLink domain of " +
                             num(node) + " GPUs: their collectives cross the network");
   if (m.attention == Attention::unfused && m.head_dim % 8 != 0)
@@ -259,6 +260,9 @@ void check(Scenario& scenario, const Places& places) {
   check_profile(c);
   warn_speed(c);
   c.raise();
+  auto placed = place_ranks(scenario.cluster);
+  scenario.layout.gpu_of_rank =
+      placed.empty() ? nullptr : std::make_shared<const std::vector<int>>(std::move(placed));
 }
 
 }  // namespace rehearse

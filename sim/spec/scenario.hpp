@@ -51,7 +51,9 @@ struct LayoutSpec {
   bool sequence_parallel = false;
   int zero = 0;  // 0 or 1 (distributed optimizer)
   std::array<Axis, 5> order{Axis::tp, Axis::cp, Axis::pp, Axis::ep, Axis::dp};  // from inside out
-  bool scatter_gather = false;    // TP ranks send slices across a stage boundary and gather inside the node
+  bool scatter_gather = false;  // TP ranks send slices across a stage boundary and gather inside the node
+  // GPU of each rank (check() fills it from the cluster); none: rank r on GPU r.
+  std::shared_ptr<const std::vector<int>> gpu_of_rank;
   std::vector<int> stage_layers;  // optional: layers of each part, parts() numbers; empty = equal
 
   // Parts that the layers are cut into.

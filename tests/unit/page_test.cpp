@@ -42,8 +42,7 @@ Ran ran() {
 
 Json run_json(const Ran& r, const std::string& text = "") {
   return Json::parse(page_run("a.yaml", text, {"x=1"}, r.scenario, r.report,
-                              page_timeline(r.graph, r.timeline, r.schedule),
-                              page_links(r.scenario, r.graph)));
+                              page_timeline(r.graph, r.timeline, r.schedule)));
 }
 
 std::string code_of(const std::string& text) {
@@ -107,29 +106,6 @@ TEST(PageRun, HoldsTheReportAndWhatWasAsked) {
   EXPECT_EQ(run["sets"], Json({"x=1"}));
   EXPECT_THAT(run["setup"].dump(), HasSubstr("TP 4 x PP 2 x DP 2"));
   EXPECT_EQ(run_json(r), run_json(r));
-}
-
-// Two flows over one link of capacity 10, one of them twice over it; another link that nothing crosses.
-TEST(PageLinks, SumWhatEachLinkCarried) {
-  testing::HandStep step;
-  Scenario s = test::small_scenario();
-  s.cluster.nodes = 2;
-  step.graph.links = {{10, 3, LinkId(0)}, {10, 1, LinkId(2)}, {20, 1, LinkId(1)}};
-  step.graph.routes = {{{{0, 1}, {2, 1}}, {}}, {{{0, 2}}, {}}};
-  for (int route = 0; route < 2; ++route) {
-    Task task;
-    task.kind = TaskKind::flow;
-    task.route = route;
-    task.amount = 100;
-    step.place(task, 0, 1, {});
-  }
-  const auto links = page_links(s, step.graph);
-  ASSERT_EQ(links.size(), 2U);
-  EXPECT_EQ(links[0].links, 3);
-  EXPECT_EQ(links[0].mean_bytes, 300);
-  EXPECT_EQ(links[0].capacity_bytes_per_s, 10);
-  EXPECT_EQ(links[1].links, 1);
-  EXPECT_EQ(links[1].largest_bytes, 100);
 }
 
 TEST(PagePayload, CannotEndItsScriptElement) {

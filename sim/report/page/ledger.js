@@ -48,16 +48,17 @@ export function criticalPath(run) {
 }
 
 export function linksSection(run) {
-  if (!run.links || !run.links.length) return null;
-  const step = run.report.step_time_s;
-  const load = (l, sent) => sent / (l.capacity_bytes_per_s * step);
-  return section('links', 'Link load', 'of the network between nodes, over the whole step; capacity is the line rate times its efficiency', table([
-    { label: 'links', text: (l) => l.what },
-    { label: 'that carry traffic', num: true, text: (l) => count(l.links) },
+  const links = run.report.links;
+  if (!links || !links.classes.length) return null;
+  const share = (x) => x === null ? '' : percent(x, 2);
+  return section('links', 'Link load', 'over the whole step; capacity is the line rate times its efficiency; peak: the fullest link in the fullest hundredth of the step', table([
+    { label: 'links', text: (l) => l.class },
+    { label: 'that carry traffic', num: true, text: (l) => `${count(l.used)} of ${count(l.links)}` },
     { label: 'capacity', num: true, text: (l) => `${bytes(l.capacity_bytes_per_s)}/s` },
     { label: 'carried, mean', num: true, text: (l) => bytes(l.mean_bytes) },
     { label: 'carried, largest', num: true, text: (l) => bytes(l.largest_bytes) },
-    { label: 'load, mean', num: true, text: (l) => percent(load(l, l.mean_bytes), 2) },
-    { label: 'load, largest', num: true, text: (l) => percent(load(l, l.largest_bytes), 2) },
-  ], run.links));
+    { label: 'busy', num: true, text: (l) => share(l.busy_share) },
+    { label: 'load, mean', num: true, text: (l) => share(l.mean_share) },
+    { label: 'load, peak', num: true, text: (l) => share(l.peak_share) },
+  ], links.classes));
 }

@@ -1,0 +1,121 @@
+#include "sim/plan/group_links.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+namespace rehearse {
+namespace {
+
+struct Domain {
+  int id = 0;
+  std::vector<GpuId> gpus;
+  std::vector<int> ports;  // each once
+};
+
+std::vector<Domain> domains_of(const std::vector<GpuId>& gpus, const Fabric& fabric) {
+  std::vector<Domain> domains;
+  std::vector<std::pair<int, size_t>> seen;  // (domain, index), ascending
+  for (const GpuId g : gpus) {
+    const std::pair<int, size_t> key{fabric.domain_of(g), 0};
+    auto at = std::lower_bound(seen.begin(), seen.end(), key);
+    if (at == seen.end() || at->first != key.first) {
+      at = seen.insert(at, {key.first, domains.size()});
+      domains.push_back({.id = key.first});
+    }
+    domains[at->second].gpus.push_back(g);
+  }
+  if (domains.size() < 2) return domains;
+  for (auto& d : domains)
+    for (const GpuId g : d.gpus) {
+      const int port = fabric.port_of(g);
+      if (std::find(d.ports.begin(), d.ports.end(), port) == d.ports.end()) d.ports.push_back(port);
+    }
+  return domains;
+}
+
+class Collector {
+ public:
+  explicit Collector(const Fabric& fabric) : fabric_(fabric) {}
+
+  // All lanes from one domain's ports to another's.
+  void cross(const Domain& from, const Domain& to, int lanes) {
+    for (int i = 0; i < lanes; ++i) {
+      const Path path = fabric_.route_ports(port(from, i, lanes), port(to, i, lanes));
+      latency_ += path.latency;
+      ++crossings_;
+      add(path.links, 1);
+    }
+  }
+  // The ring's edges between the GPUs of a domain, by PCIe where NVLink does not join them. `closed`: from
+  // the last to the first too.
+  void inside(const Domain& domain, int weight, bool closed) {
+    const size_t n = domain.gpus.size(), edges = closed ? n : n - 1;
+    for (size_t i = 0; i < edges; ++i) {
+      const GpuId from = domain.gpus[i], to = domain.gpus[(i + 1) % n];
+      if (!fabric_.same_island(from, to)) add(fabric_.route(from, to).links, weight);
+    }
+  }
+  GroupLinks finish(int parts) {
+    std::sort(found_.begin(), found_.end());
+    GroupLinks links{.parts = parts};
+    for (const auto& [link, weight] : found_)
+      if (!links.weights.empty() && links.weights.back().first == link)
+        links.weights.back().second += weight;
+      else
+        links.weights.emplace_back(link, weight);
+    if (crossings_ > 0) links.hop_latency = latency_ / double(crossings_);
+    return links;
+  }
+
+ private:
+  static int port(const Domain& domain, int lane, int lanes) {
+    return domain.ports[size_t(lane) * domain.ports.size() / size_t(lanes)];
+  }
+  void add(const std::vector<LinkId>& links, int weight) {
+    for (const LinkId link : links) found_.emplace_back(link.value, weight);
+  }
+
+  const Fabric& fabric_;
+  std::vector<std::pair<int, int>> found_;
+  Seconds latency_;
+  int64_t crossings_ = 0;
+};
+
+int lanes_of(const std::vector<Domain>& domains) {
+  int lanes = 1;
+  for (const auto& d : domains) lanes = std::lcm(lanes, int(d.ports.size()));
+  return lanes;
+}
+
+}  // namespace
+
+GroupLinks ring_links(const std::vector<GpuId>& gpus, const Fabric& fabric) {
+  const auto domains = domains_of(gpus, fabric);
+  Collector links(fabric);
+  if (domains.size() < 2) {
+    links.inside(domains[0], 1, true);
+    return links.finish(1);
+  }
+  const int lanes = lanes_of(domains);
+  for (size_t d = 0; d < domains.size(); ++d) {
+    links.cross(domains[d], domains[(d + 1) % domains.size()], lanes);
+    links.inside(domains[d], lanes, false);
+  }
+  return links.finish(lanes);
+}
+
+GroupLinks pair_links(const std::vector<GpuId>& gpus, const Fabric& fabric) {
+  const auto domains = domains_of(gpus, fabric);
+  Collector links(fabric);
+  if (domains.size() < 2) {
+    links.inside(domains[0], 1, true);
+    return links.finish(1);
+  }
+  const int lanes = lanes_of(domains);
+  for (const auto& from : domains)
+    for (const auto& to : domains)
+      if (&from != &to) links.cross(from, to, lanes);
+  return links.finish(lanes * (int(domains.size()) - 1));
+}
+
+}  // namespace rehearse

@@ -1,0 +1,193 @@
+#include "sim/report/links.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <tuple>
+
+#include "sim/report/names.hpp"
+
+namespace rehearse {
+namespace {
+
+struct Stay {  // of a flow on a link
+  double from, to, bytes;
+  int32_t traffic;
+};
+
+// Flows of each route, and routes over each link.
+struct Crossings {
+  explicit Crossings(const TaskGraph& graph) : tasks(graph.routes.size()), routes(graph.links.size()) {
+    for (size_t t = 0; t < graph.tasks.size(); ++t)
+      if (const Task& task = graph.tasks[t]; task.kind == TaskKind::flow && task.route >= 0)
+        tasks[size_t(task.route)].push_back(int32_t(t));
+    for (size_t r = 0; r < graph.routes.size(); ++r)
+      for (const auto& [link, weight] : graph.routes[r].links)
+        routes[size_t(link)].emplace_back(int32_t(r), weight);
+  }
+  std::vector<std::vector<int32_t>> tasks;
+  std::vector<std::vector<std::pair<int32_t, int32_t>>> routes;  // (route, weight)
+};
+
+std::vector<Stay> stays_on(size_t link, const Crossings& crossings, const TaskGraph& graph,
+                           const Timeline& timeline) {
+  std::vector<Stay> stays;
+  for (const auto& [route, weight] : crossings.routes[link])
+    for (const int32_t t : crossings.tasks[size_t(route)]) {
+      const Task& task = graph.tasks[size_t(t)];
+      const double from = timeline.start[size_t(t)] + task.duration, to = timeline.end[size_t(t)];
+      if (task.amount > 0) stays.push_back({from, std::max(from, to), task.amount * weight, task.traffic});
+    }
+  std::sort(stays.begin(), stays.end(), [](const Stay& a, const Stay& b) { return a.from < b.from; });
+  return stays;
+}
+
+double busy_time(const std::vector<Stay>& stays) {
+  double busy = 0, until = 0;
+  for (const Stay& s : stays) {
+    busy += std::max(0.0, s.to - std::max(s.from, until));
+    until = std::max(until, s.to);
+  }
+  return busy;
+}
+
+constexpr int kWindows = 100;
+
+double most_in_a_window(const std::vector<Stay>& stays, double step) {
+  std::array<double, kWindows> bytes{};
+  const double width = step / kWindows;
+  for (const Stay& s : stays) {
+    const int first = std::clamp(int(s.from / width), 0, kWindows - 1);
+    const int last = std::clamp(int(s.to / width), first, kWindows - 1);
+    const double length = s.to - s.from;
+    for (int w = first; w <= last; ++w) {
+      const double inside = std::min(s.to, (w + 1) * width) - std::max(s.from, w * width);
+      bytes[size_t(w)] +=
+          length > 0 ? s.bytes * std::max(0.0, inside) / length : s.bytes / (last - first + 1);
+    }
+  }
+  return *std::max_element(bytes.begin(), bytes.end()) / width;
+}
+
+std::vector<LinkTraffic> traffic_of(const std::vector<Stay>& stays, const TaskGraph& graph) {
+  std::map<std::tuple<Axis, std::string, int>, double> bytes;
+  for (const Stay& s : stays) {
+    if (s.traffic < 0) continue;
+    const Traffic& t = graph.traffic[size_t(s.traffic)];
+    bytes[{t.axis, t.what, t.group_size}] += s.bytes;
+  }
+  std::vector<LinkTraffic> rows;
+  for (const auto& [key, sum] : bytes)
+    rows.push_back({std::get<0>(key), std::get<1>(key), std::get<2>(key), sum});
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const LinkTraffic& a, const LinkTraffic& b) { return a.bytes > b.bytes; });
+  return rows;
+}
+
+// Of a GPU, mean over all: what the calibrated collectives and transfers of its island sent.
+LinkClassLoad nvlink_load(const Scenario& scenario, const TaskGraph& graph, const Timeline& timeline) {
+  std::vector<double> program_bytes(graph.programs.size(), 0), program_busy(graph.programs.size(), 0);
+  for (size_t p = 0; p < graph.programs.size(); ++p)
+    for (const Op& op : graph.programs[p].ops)
+      if (op.traffic >= 0) {
+        program_bytes[p] += graph.traffic[size_t(op.traffic)].bytes_sent;
+        program_busy[p] += op.duration;
+      }
+  double bytes = 0, busy = 0;
+  for (const Task& task : graph.tasks) {
+    const bool run = task.kind == TaskKind::run;
+    if (task.kind == TaskKind::flow || task.units < 0 || (!run && task.traffic < 0)) continue;
+    if (!run && graph.traffic[size_t(task.traffic)].scalar) continue;
+    double ranks = 0;
+    for (const int32_t u : graph.unit_sets[size_t(task.units)])
+      ranks += double(graph.units[size_t(u)].stands_for) * task.peers;
+    bytes +=
+        ranks * (run ? program_bytes[size_t(task.program)] : graph.traffic[size_t(task.traffic)].bytes_sent);
+    busy += ranks * (run ? program_busy[size_t(task.program)] : task.duration);
+  }
+  const double rate = scenario.cluster.nvlink.value, step = timeline.step > 0 ? timeline.step : 1;
+  LinkClassLoad load{.link_class = "NVLink out", .links = graph.ranks, .used = graph.ranks};
+  load.capacity_bytes_per_s = rate;
+  load.mean_bytes = load.largest_bytes = bytes / graph.ranks;
+  load.busy_share = busy / graph.ranks / step;
+  load.mean_share = rate > 0 ? load.mean_bytes / (rate * step) : 0;
+  return load;
+}
+
+}  // namespace
+
+std::vector<LinkLoad> link_loads(const Scenario& scenario, const TaskGraph& graph, const Timeline& timeline) {
+  const Fabric fabric(scenario.cluster);
+  const Crossings crossings(graph);
+  const double step = timeline.step > 0 ? timeline.step : 1;
+  std::vector<LinkLoad> loads;
+  loads.reserve(graph.links.size());
+  for (size_t l = 0; l < graph.links.size(); ++l) {
+    const LinkInfo& info = graph.links[l];
+    LinkLoad load{.link = fabric.link_name(info.representative),
+                  .link_class = fabric.classes()[size_t(fabric.link(info.representative).link_class)].name,
+                  .links = info.stands_for,
+                  .capacity_bytes_per_s = info.capacity};
+    const auto stays = stays_on(l, crossings, graph, timeline);
+    for (const Stay& s : stays) load.bytes += s.bytes;
+    if (load.bytes > 0 && info.capacity > 0) {
+      load.busy_s = busy_time(stays);
+      load.mean_share = load.bytes / (info.capacity * step);
+      load.peak_share = std::min(1.0, most_in_a_window(stays, step) / info.capacity);
+      load.traffic = traffic_of(stays, graph);
+    }
+    loads.push_back(std::move(load));
+  }
+  return loads;
+}
+
+std::vector<LinkClassLoad> link_classes(const Scenario& scenario, const TaskGraph& graph,
+                                        const Timeline& timeline, const std::vector<LinkLoad>& loads) {
+  std::vector<LinkClassLoad> classes;
+  if (auto nvlink = nvlink_load(scenario, graph, timeline); nvlink.mean_bytes > 0) classes.push_back(nvlink);
+  const double step = timeline.step > 0 ? timeline.step : 1;
+  for (const LinkLoad& load : loads) {
+    auto at = std::find_if(classes.begin(), classes.end(),
+                           [&](const LinkClassLoad& c) { return c.link_class == load.link_class; });
+    if (at == classes.end()) at = classes.insert(at, {.link_class = load.link_class});
+    at->links += load.links;
+    at->capacity_bytes_per_s = std::max(at->capacity_bytes_per_s, load.capacity_bytes_per_s);
+    if (load.bytes <= 0) continue;
+    at->used += load.links;
+    at->mean_bytes += load.bytes * load.links;  // sums, for now
+    at->busy_share += load.busy_s / step * load.links;
+    at->mean_share += load.mean_share * load.links;
+    at->largest_bytes = std::max(at->largest_bytes, load.bytes);
+    at->peak_share = std::max(at->peak_share.value_or(0), load.peak_share);
+  }
+  for (LinkClassLoad& c : classes)
+    if (c.used > 0 && c.link_class != "NVLink out")
+      c.mean_bytes /= c.used, c.busy_share /= c.used, c.mean_share /= c.used;
+  return classes;
+}
+
+std::vector<LinkLoad> most_loaded(std::vector<LinkLoad> loads, size_t most) {
+  std::erase_if(loads, [](const LinkLoad& load) { return load.bytes <= 0; });
+  std::stable_sort(loads.begin(), loads.end(),
+                   [](const LinkLoad& a, const LinkLoad& b) { return a.mean_share > b.mean_share; });
+  if (loads.size() > most) loads.resize(most);
+  return loads;
+}
+
+std::string to_csv(const std::vector<LinkLoad>& loads, double step_s) {
+  std::string text = "link,class,links,capacity_bytes_per_s,bytes,busy_share,mean_share,peak_share,traffic\n";
+  for (const LinkLoad& load : loads) {
+    std::string traffic;
+    for (const LinkTraffic& t : load.traffic)
+      traffic += fmt::format("{}{} {} x{}: {:.9g}", traffic.empty() ? "" : "; ", axis_name(t.axis), t.what,
+                             t.group_size, t.bytes);
+    text += fmt::format("{},{},{},{:.9g},{:.9g},{:.6g},{:.6g},{:.6g},{}\n", load.link, load.link_class,
+                        load.links, load.capacity_bytes_per_s, load.bytes,
+                        step_s > 0 ? load.busy_s / step_s : 0, load.mean_share, load.peak_share, traffic);
+  }
+  return text;
+}
+
+}  // namespace rehearse

@@ -1,0 +1,159 @@
+// Folding on networks that contend: tiers, rails, PCIe, slow links and nodes. What is folded must run exactly
+// as unfolded, unit by unit; replicas that run differently must not be in one class.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+#include "sim/engine/engine.hpp"
+#include "sim/graph/fold.hpp"
+#include "sim/graph/lower.hpp"
+#include "sim/spec/check.hpp"
+#include "tests/support/scenarios.hpp"
+
+namespace rehearse {
+namespace {
+
+template <class T>
+T pick(std::mt19937& random, std::initializer_list<T> choices) {
+  return *(choices.begin() + std::uniform_int_distribution<size_t>(0, choices.size() - 1)(random));
+}
+
+void draw_network(std::mt19937& random, Cluster& c) {
+  c.fabric = pick(random, {FabricShape::one_tier, FabricShape::fat_tree, FabricShape::fat_tree,
+                           FabricShape::rail, FabricShape::rail, FabricShape::ring, FabricShape::full_mesh});
+  if (c.fabric == FabricShape::ring || c.fabric == FabricShape::full_mesh) {
+    c.wire = BytesPerSec(pick(random, {12.5e9, 50e9}));
+    c.hop_latency = Seconds(0.5e-6);
+    if (c.nodes < 2) c.fabric = FabricShape::one_tier;
+  }
+  if (c.fabric == FabricShape::fat_tree || c.fabric == FabricShape::rail) {
+    const int leaf = pick(random, {1, 2, 3, 4});
+    c.tiers = {{leaf, pick(random, {1.0, 2.0, 4.0, 8.0}), Seconds(1e-6)}};
+    if (pick(random, {true, false}))
+      c.tiers.push_back({2 * leaf, pick(random, {1.0, 2.0, 4.0}), Seconds(2e-6)});
+  }
+  c.node = pick(random, {NodeShape::nvswitch, NodeShape::nvswitch, NodeShape::pairs, NodeShape::pcie});
+  if (c.gpus_per_node % 2 != 0) c.node = NodeShape::nvswitch;
+  if (c.node != NodeShape::nvswitch || pick(random, {true, false}))
+    c.pcie = BytesPerSec(31e9), c.pcie_latency = Seconds(1e-6);
+  if (c.pcie.value > 0 && c.gpus_per_node % 4 == 0 && pick(random, {true, false}))
+    c.gpus_per_switch = 2, c.bridge = BytesPerSec(31e9);
+  c.rank_order = pick(random, {RankOrder::node, RankOrder::node, RankOrder::rail});
+}
+
+void spoil(std::mt19937& random, Cluster& c) {
+  const int node = std::uniform_int_distribution<int>(0, c.nodes - 1)(random);
+  if (pick(random, {true, false}))
+    c.overrides = {{.node = node, .slow = 0.5}};
+  else
+    c.overrides = {{.link = "node" + std::to_string(node) + ".nic0", .slow = 0.25}};
+}
+
+Scenario draw(std::mt19937& random) {
+  Scenario s = test::small_scenario();
+  auto& l = s.layout;
+  auto& c = s.cluster;
+  c.gpus_per_node = pick(random, {1, 2, 4, 8});
+  c.nics_per_node = pick(random, {1, c.gpus_per_node, c.gpus_per_node});
+  l.tp = pick(random, {1, 2, 4});
+  l.pp = pick(random, {1, 2, 4});
+  do l.dp = pick(random, {2, 3, 4, 6, 8, 16});
+  while (l.tp * l.pp * l.dp > 64 || l.tp * l.pp * l.dp % c.gpus_per_node != 0);
+  c.nodes = l.tp * l.pp * l.dp / c.gpus_per_node;
+  std::array<Axis, 3> order{Axis::tp, Axis::pp, Axis::dp};
+  if (pick(random, {true, false})) std::shuffle(order.begin(), order.end(), random);
+  l.order = {order[0], order[1], order[2], Axis::cp, Axis::ep};
+  s.model.layers = l.pp;
+  l.zero = pick(random, {0, 1});
+  s.batch.global = l.dp * l.pp * pick(random, {1, 2});
+  s.overlap.p2p = pick(random, {true, false});
+  s.model.tied_embeddings = pick(random, {true, false});
+  draw_network(random, c);
+  if (c.nodes > 1 && pick(random, {true, true, false})) spoil(random, c);
+  const auto gpus = place_ranks(c);
+  if (!gpus.empty()) l.gpu_of_rank = std::make_shared<const std::vector<int>>(gpus);
+  return s;
+}
+
+TaskGraph lowered(const Scenario& s, bool fold) {
+  return lower(s, build_schedule(s.schedule, {s.layout.pp, s.micro_batches(), s.layout.chunks}),
+               {.fold = fold});
+}
+
+// When each unit of the graph has done its last action.
+std::vector<double> ends_of_units(const TaskGraph& graph, const Timeline& timeline) {
+  std::vector<double> ends(graph.units.size(), 0);
+  for (size_t t = 0; t < graph.tasks.size(); ++t) {
+    const Task& task = graph.tasks[t];
+    if (task.kind != TaskKind::run || !task.pipeline) continue;
+    for (const int32_t u : graph.unit_sets[size_t(task.units)])
+      ends[size_t(u)] = std::max(ends[size_t(u)], timeline.end[t]);
+  }
+  return ends;
+}
+
+bool replicas_differ(const std::vector<double>& ends, int pp) {
+  for (size_t u = size_t(pp); u < ends.size(); ++u)
+    if (std::abs(ends[u] / ends[u % size_t(pp)] - 1) > 1e-6) return true;
+  return false;
+}
+
+TEST(FoldContention, FoldedEqualsUnfoldedUnitByUnit) {
+  std::mt19937 random(20261130);
+  int folded_runs = 0, must_not = 0, shared = 0;
+  for (int i = 0; i < 200; ++i) {
+    const Scenario s = draw(random);
+    const TaskGraph folded = lowered(s, true), whole = lowered(s, false);
+    const Timeline a = run_simgrid(folded), b = run_simgrid(whole);
+    ASSERT_NEAR(a.step / b.step, 1, 1e-9) << "draw " << i << ": " << folded.fold_note;
+    const auto of_class = ends_of_units(folded, a), of_unit = ends_of_units(whole, b);
+    const Fold fold =
+        make_fold(ParallelLayout(s.layout), Fabric(s.cluster), {.tied_embeddings = s.model.tied_embeddings});
+    for (size_t u = 0; u < of_unit.size(); ++u)
+      ASSERT_NEAR(of_class[size_t(fold.unit_class[u])] / of_unit[u], 1, 1e-9)
+          << "draw " << i << " unit " << u << ": " << folded.fold_note;
+    folded_runs += folded.units.size() < whole.units.size();
+    shared += b.shared_flows > 0;
+    if (!replicas_differ(of_unit, s.layout.pp)) continue;
+    ++must_not;
+    EXPECT_GT(folded.units.size(), size_t(s.layout.pp)) << "draw " << i;
+    EXPECT_NE(folded.fold_note.find("folded"), std::string::npos) << folded.fold_note;
+  }
+  EXPECT_GE(must_not, 50);
+  EXPECT_GE(folded_runs, 60);
+  EXPECT_GE(shared, 100);
+  RecordProperty("must_not", must_not);
+  RecordProperty("folded", folded_runs);
+  RecordProperty("shared", shared);
+}
+
+TEST(FoldContention, FoldedEqualsUnfoldedOn1024GpusOfATwoLevelFatTree) {
+  Scenario s = test::small_scenario();
+  s.model = {.name = "gpt3-175b",
+             .layers = 96,
+             .hidden = 12288,
+             .heads = 96,
+             .kv_heads = 96,
+             .head_dim = 128,
+             .ffn = 49152,
+             .vocab = 51200,
+             .sequence = 2048};
+  s.layout.tp = 8, s.layout.pp = 8, s.layout.dp = 16;
+  s.cluster.nodes = 128;
+  s.cluster.fabric = FabricShape::fat_tree;
+  s.cluster.tiers = {{16, 4, Seconds(1e-6)}};  // two replicas a leaf
+  s.batch = {.global = 512, .micro = 1, .sequence = 2048};
+  s.recompute.kind = RecomputeKind::full;
+  s.grad_bucket = Bytes(160e6);
+  const TaskGraph folded = lowered(s, true), whole = lowered(s, false);
+  const Timeline a = run_simgrid(folded), b = run_simgrid(whole);
+  EXPECT_NEAR(a.step / b.step, 1, 1e-9);
+  EXPECT_EQ(folded.simulated_ranks, 8) << folded.fold_note;
+  EXPECT_EQ(whole.simulated_ranks, 1024);
+  EXPECT_GT(b.shared_flows, 0);
+}
+
+}  // namespace
+}  // namespace rehearse
