@@ -43,10 +43,10 @@ struct Wire {            // of FabricShape::links; each way
 
 // A part that is not as the others.
 struct Override {
-  int node = -1;     // a whole node (its kernels, NVLink and NICs), or
-  std::string link;  // links by name, as link_name() has it or without its ".up" or ".down"
-  double slow = 1;   // what is left of the rate, 0 < slow <= 1
-  bool down = false;
+  int node = -1;          // a whole node (its kernels, NVLink and NICs), or
+  std::string link = {};  // links by name, as link_name() has it or without its ".up" or ".down"
+  double slow = 1;        // what is left of the rate, 0 < slow <= 1
+  bool down = false;      // a node that is down also passes no traffic of others on
 };
 
 enum class RankOrder : uint8_t {

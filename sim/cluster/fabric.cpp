@@ -15,11 +15,11 @@ constexpr Named<NetworkShape> kShapes[] = {
      {FabricShape::rail, make_tiers}},
     {"dragonfly",
      "groups of routers joined all to all, and the groups too",
-     {FabricShape::dragonfly, make_graph}},
-    {"torus", "nodes on a grid that closes on itself, 1 to 3 dimensions", {FabricShape::torus, make_graph}},
-    {"ring", "a torus of one dimension over all nodes", {FabricShape::ring, make_graph}},
-    {"full_mesh", "a link from each node to each other", {FabricShape::full_mesh, make_graph}},
-    {"links", "those that the file lists", {FabricShape::links, make_graph}},
+     {FabricShape::dragonfly, make_dragonfly}},
+    {"torus", "nodes on a grid that closes on itself, 1 to 3 dimensions", {FabricShape::torus, make_torus}},
+    {"ring", "a torus of one dimension over all nodes", {FabricShape::ring, make_torus}},
+    {"full_mesh", "a link from each node to each other", {FabricShape::full_mesh, make_full_mesh}},
+    {"links", "those that the file lists", {FabricShape::links, make_links}},
 };
 
 const NetworkShape& network_of(const Cluster& cluster) {
@@ -89,6 +89,17 @@ void Fabric::apply_to_node(int node, double factor) {
   const int each = cluster_.ports_per_node();
   for (int up_or_down = 0; up_or_down < 2; ++up_or_down)
     for (int i = 0; i < each; ++i) (*factors_)[classes_[up_or_down].first + node * each + i] = factor;
+  if (factor > 0) return;
+  // Where nodes pass traffic on, one that is down does so no more.
+  std::vector<Hop> out, back;
+  network_.graph.out(node, out);
+  for (const Hop& hop : out) {
+    (*factors_)[hop.link.value] = 0;
+    back.clear();
+    network_.graph.out(hop.to, back);
+    for (const Hop& other : back)
+      if (other.to == node) (*factors_)[other.link.value] = 0;
+  }
 }
 
 void Fabric::apply(const std::vector<Override>& overrides) {

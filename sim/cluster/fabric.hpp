@@ -49,6 +49,8 @@ class Fabric {
   FabricLink link(LinkId l) const;
   const std::vector<LinkClass>& classes() const { return classes_; }
   std::string link_name(LinkId l) const;  // "node3.nic5.up"
+  // What the links join; of them those of the network alone.
+  const NetworkGraph& graph() const { return network_.graph; }
   // Indices of those of cluster().overrides that name nothing.
   const std::vector<size_t>& unknown_overrides() const { return unknown_; }
   bool of_network(LinkId l) const { return l.value < first_pcie_; }

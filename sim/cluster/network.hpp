@@ -2,7 +2,6 @@
 // and one row of the table each.
 #pragma once
 #include <functional>
-#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -21,17 +20,33 @@ struct LinkClass {
   std::function<std::string(int)> name_of;  // of the i-th: "node3.nic5.up"
 };
 
+struct Hop {
+  LinkId link;
+  int to;  // vertex
+};
+
+// What the links join: nodes first, then switches.
+struct NetworkGraph {
+  int vertices = 0;
+  std::function<void(int vertex, std::vector<Hop>&)> out;  // links that leave it; appended, by number
+  std::function<std::string(int vertex)> name;             // "node3", "leaf0"
+  // Vertex behind a NIC port: a switch, or the port's own node where nodes pass traffic on.
+  std::function<int(int port)> entry;
+};
+
 struct Network {
   std::vector<LinkClass> classes;
+  NetworkGraph graph;
   // Links from port to port (index over the cluster: node x ports a node + place) of different nodes, in
   // order, none of the ports' own; appended. Returns the latency added. Throws std::runtime_error where no
   // way is left.
   std::function<Seconds(int from, int to, std::vector<LinkId>& links)> path;
 };
 
+using IsDown = std::function<bool(LinkId)>;
+
 // `first_link`: number of the network's first link. `is_down`: asked when a path is looked for.
-using MakeNetwork = Network (*)(const Cluster& cluster, int first_link,
-                                const std::function<bool(LinkId)>& is_down);
+using MakeNetwork = Network (*)(const Cluster& cluster, int first_link, const IsDown& is_down);
 
 struct NetworkShape {
   FabricShape shape;
@@ -39,9 +54,14 @@ struct NetworkShape {
 };
 std::span<const Named<NetworkShape>> network_shapes();
 
-Network make_tiers(const Cluster& cluster, int first_link, const std::function<bool(LinkId)>& is_down);
-// dragonfly, torus, ring, full_mesh, links: the shortest path, of equally short ones the one whose links come
-// first.
-Network make_graph(const Cluster& cluster, int first_link, const std::function<bool(LinkId)>& is_down);
+Network make_tiers(const Cluster& cluster, int first_link, const IsDown& is_down);
+// These take the shortest path, of equally short ones the one whose links come first. On a torus that is
+// dimension order: x, then y, then z, in the positive direction where both are as short. Around links that
+// are down they take the shortest that is left.
+Network make_torus(const Cluster& cluster, int first_link, const IsDown& is_down);  // ring too
+Network make_full_mesh(const Cluster& cluster, int first_link, const IsDown& is_down);
+Network make_links(const Cluster& cluster, int first_link, const IsDown& is_down);
+// Minimal routing: over one global link alone, even where two and no local one would be fewer.
+Network make_dragonfly(const Cluster& cluster, int first_link, const IsDown& is_down);
 
 }  // namespace rehearse
