@@ -29,6 +29,8 @@ Shelf shelf_of(FileKind kind) {
       return {"profile", "calibration/profiles", "calibration/profiles", ".yaml"};
     case FileKind::schedule:
       return {"schedule", "scenarios", "scenarios", ".csv"};
+    case FileKind::placement:
+      return {"placement", "topologies", "topologies", ".csv"};
   }
   return {};
 }

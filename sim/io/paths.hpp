@@ -18,7 +18,7 @@ struct DataRoots {
 DataRoots find_data_roots(const std::string& executable, const std::string& installed,
                           const std::string& source_tree);
 
-enum class FileKind { scenario, model, topology, profile, schedule };
+enum class FileKind { scenario, model, topology, profile, schedule, placement };
 
 // The path of a file that `node` names as the value of `key`. A word without '/' and ending is the name of a
 // shipped file; anything else is a path, tried in `folder` (of the file that names it), then in the data.

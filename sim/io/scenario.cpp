@@ -48,9 +48,17 @@ bool expand(const std::string& key, DocNode& node, Context& context) {
   if (key == "model") return inline_file(node, key, FileKind::model, context), true;
   if (key == "cluster.topology") return inline_file(node, key, FileKind::topology, context), true;
   if (key == "precision") return expand_precision(node);
+  if (key == "cluster.fabric") return expand_fabric(node), true;
   if (key != "recompute") return false;
   node.kind = NodeKind::map;  // {full_layers: n} takes the place of a word
   return true;
+}
+
+// Paths stand beside the file that names them: a setting's beside the scenario.
+std::string folder_of_value(const DocNode& value, const Context& context) {
+  for (const auto& file : context.named)
+    if (value.mark.source && value.mark.source->file == shown_path(file)) return folder_of(file);
+  return context.folder;
 }
 
 void read_cluster(DocNode& node, Scenario& scenario, Context& context) {
@@ -67,9 +75,15 @@ void read_cluster(DocNode& node, Scenario& scenario, Context& context) {
     return;
   }
   const DocNode merged = merge_cluster(node);
-  if (const DocNode* nodes = merged.find("nodes"); !nodes || nodes->kind == NodeKind::absent)
+  if (!says_nodes(merged))
     outer.problem(node.mark, "nodes", "E-KEY-MISSING", "the key 'cluster.nodes' is missing");
-  scenario.cluster = read_topology(merged, "cluster", context.problems);
+  scenario.cluster =
+      read_topology(merged, "cluster", context.problems, [&](const DocNode& value, const std::string& key) {
+        const auto path = resolve(value, key, FileKind::placement, folder_of_value(value, context),
+                                  context.roots, context.problems);
+        if (path) context.named.push_back(*path);
+        return path;
+      });
 }
 
 void read_profile(const DocNode& node, MapReader& reader, Scenario& scenario, Context& context) {

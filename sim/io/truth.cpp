@@ -54,7 +54,7 @@ const FamilyStack* find_family(const std::string& family) {
   return nullptr;
 }
 
-// `domain`: GPUs that NVLink joins, where they are more than a row's node; of a rack of 72, 64 are used.
+// `domain`: GPUs that NVLink joins, where they are more than a node; of a rack of 72, 64 are used.
 struct Machine {
   std::string_view gpu, profile, topology;
   int domain = 0;
@@ -219,12 +219,13 @@ class Reader {
     s.cluster = topology(std::string(machine->topology));
     read_network(text_of(row, "network"), s.cluster);
     read_layout(row, *layout, s);
-    const int per_node = machine->domain ? machine->domain
-                                         : int(number_of(row, "gpus_per_node", s.cluster.gpus_per_node)),
-              gpus = int(number_of(row, "gpus"));
-    s.cluster.gpus_per_node = std::min(per_node, gpus);
+    const int gpus = int(number_of(row, "gpus"));
+    if (!machine->domain)  // else rows name their rack a node
+      s.cluster.gpus_per_node = int(number_of(row, "gpus_per_node", s.cluster.gpus_per_node));
+    s.cluster.gpus_per_node = std::min(s.cluster.gpus_per_node, gpus);
     s.cluster.nics_per_node = std::min(s.cluster.nics_per_node, s.cluster.gpus_per_node);
     s.cluster.nodes = gpus / s.cluster.gpus_per_node;
+    s.cluster.nodes_per_domain = std::max(1, machine->domain / s.cluster.gpus_per_node);
     const FamilyStack* generation = find_family(family);
     s.stack = stack_of(*s.profile, generation);
     if (generation && generation->async_tp && s.layout.tp > 1) s.overlap.tp = true;

@@ -65,12 +65,24 @@ void check_modelled(Checker& c) {
              "set zero to 0 or 1");
 }
 
+// ", 7 and 9 down": nodes that carry no ranks.
+std::string nodes_down(const Cluster& cluster) {
+  std::vector<std::string> down;
+  for (const auto& o : cluster.overrides)
+    if (o.node >= 0 && o.down) down.push_back(num(o.node));
+  std::string text;
+  for (size_t i = 0; i < down.size() && i < 8; ++i)
+    text += (i == 0 ? ", " : i + 1 == down.size() ? " and " : ", ") + down[i];
+  if (down.size() > 8) text += " and " + num(int64_t(down.size()) - 8) + " more";
+  return text.empty() ? text : text + " down";
+}
+
 void check_gpus(Checker& c) {
   auto& l = c.s.layout;
-  const int64_t gpus = int64_t(c.s.cluster.nodes) * c.s.cluster.gpus_per_node;
+  const int64_t gpus = int64_t(c.s.cluster.live_nodes()) * c.s.cluster.gpus_per_node;
   const int64_t model = int64_t(l.tp) * l.cp * l.pp;  // each at most 2^20
   const std::string have = "the cluster has " + num(gpus) + " GPUs (" + num(c.s.cluster.nodes) + " nodes x " +
-                           num(c.s.cluster.gpus_per_node) + ")";
+                           num(c.s.cluster.gpus_per_node) + nodes_down(c.s.cluster) + ")";
   if (gpus > (1 << 24)) {
     c.refuse("cluster.nodes", "E-CLUSTER-SIZE", have + ", more than " + num(1 << 24));
     return;
