@@ -5,6 +5,7 @@
 #include <queue>
 
 #include "calibration/plan/needs.hpp"
+#include "sim/graph/csr.hpp"
 
 namespace rehearse::calibration {
 
@@ -17,15 +18,15 @@ std::vector<int> in_order(const TaskGraph& graph, const std::vector<double>& sta
   std::priority_queue<int, std::vector<int>, decltype(later)> ready(later);
   std::vector<int> waits(graph.tasks.size()), order;
   for (size_t t = 0; t < graph.tasks.size(); ++t) {
-    waits[t] = int(boost::in_degree(t, graph.edges));
+    waits[t] = int(boost::in_degree(t, edges_of(graph)));
     if (waits[t] == 0) ready.push(int(t));
   }
   while (!ready.empty()) {
     const int task = ready.top();
     ready.pop();
     order.push_back(task);
-    for (auto e : boost::make_iterator_range(boost::out_edges(size_t(task), graph.edges)))
-      if (--waits[boost::target(e, graph.edges)] == 0) ready.push(int(boost::target(e, graph.edges)));
+    for (auto e : boost::make_iterator_range(boost::out_edges(size_t(task), edges_of(graph))))
+      if (--waits[boost::target(e, edges_of(graph))] == 0) ready.push(int(boost::target(e, edges_of(graph))));
   }
   return order;
 }
@@ -38,8 +39,8 @@ class RankList {
   void take(int t) {
     const Task& task = graph_.tasks[size_t(t)];
     std::vector<int> after;
-    for (auto e : boost::make_iterator_range(boost::in_edges(size_t(t), graph_.edges))) {
-      const auto& before = last_[boost::source(e, graph_.edges)];
+    for (auto e : boost::make_iterator_range(boost::in_edges(size_t(t), edges_of(graph_)))) {
+      const auto& before = last_[boost::source(e, edges_of(graph_))];
       after.insert(after.end(), before.begin(), before.end());
     }
     const size_t first = calls_.size();

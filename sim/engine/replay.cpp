@@ -6,6 +6,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "sim/graph/csr.hpp"
+
 namespace rehearse {
 
 namespace {
@@ -99,9 +101,9 @@ void check_tasks(const TaskGraph& graph) {
 }  // namespace
 
 Replay::Replay(const TaskGraph& graph, bool hand_over) : graph_(graph), hand_over_(hand_over) {
-  if (num_vertices(graph.edges) != graph.tasks.size())
+  if (num_vertices(edges_of(graph)) != graph.tasks.size())
     throw std::runtime_error("the task graph has " + std::to_string(graph.tasks.size()) +
-                             " tasks but edges for " + std::to_string(num_vertices(graph.edges)));
+                             " tasks but edges for " + std::to_string(num_vertices(edges_of(graph))));
   check_routes(graph);
   check_tasks(graph);
   const size_t n = graph.tasks.size();
@@ -110,7 +112,7 @@ Replay::Replay(const TaskGraph& graph, bool hand_over) : graph_(graph), hand_ove
   state_.assign(n, 0);
   heap_.reserve(1024);
   for (size_t t = 0; t < n; ++t) {
-    for (auto [it, last] = adjacent_vertices(t, graph.edges); it != last; ++it) ++state_[*it];
+    for (auto [it, last] = adjacent_vertices(t, edges_of(graph)); it != last; ++it) ++state_[*it];
     any_slows_ |= graph.tasks[t].slows;
     if (graph.tasks[t].kind != TaskKind::flow) continue;
     ++timeline_.flows;
@@ -184,7 +186,7 @@ void Replay::end(int32_t id) {
     if (slowable(task)) end_slowable(id);
     if (task.slows && task.units >= 0) shift_slowing(graph_.unit_sets[task.units], -1);
   }
-  for (auto [it, last] = adjacent_vertices(static_cast<size_t>(id), graph_.edges); it != last; ++it)
+  for (auto [it, last] = adjacent_vertices(static_cast<size_t>(id), edges_of(graph_)); it != last; ++it)
     if (--state_[*it] == 0) start(static_cast<int32_t>(*it));
 }
 
@@ -275,7 +277,7 @@ std::string Replay::blocked_text() const {
     std::string sources;
     for (size_t p = 0; p < state_.size(); ++p) {
       if (state_[p] == kEnded) continue;
-      for (auto [it, last] = adjacent_vertices(p, graph_.edges); it != last; ++it) {
+      for (auto [it, last] = adjacent_vertices(p, edges_of(graph_)); it != last; ++it) {
         if (*it != t) continue;
         sources += (sources.empty() ? " " : "; ") + describe(graph_, static_cast<int32_t>(p));
         break;

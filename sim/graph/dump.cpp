@@ -3,6 +3,7 @@
 #include <boost/range/iterator_range.hpp>
 #include <iterator>
 
+#include "sim/graph/csr.hpp"
 #include "sim/graph/lower.hpp"
 
 namespace rehearse {
@@ -40,8 +41,8 @@ void line(std::string& out, const TaskGraph& graph, int32_t id, const Timeline* 
     fmt::format_to(to, " {:.9g} s", task.duration);
   if (task.kind == TaskKind::flow) fmt::format_to(to, " {:.9g} B route {}", task.amount, task.route);
   std::string after;
-  for (auto e : boost::make_iterator_range(boost::in_edges(size_t(id), graph.edges)))
-    after += fmt::format(" {}", boost::source(e, graph.edges));
+  for (auto e : boost::make_iterator_range(boost::in_edges(size_t(id), edges_of(graph))))
+    after += fmt::format(" {}", boost::source(e, edges_of(graph)));
   if (!after.empty()) fmt::format_to(to, " after{}", after);
   out += '\n';
 }

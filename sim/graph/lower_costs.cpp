@@ -1,3 +1,4 @@
+#include "sim/graph/csr.hpp"
 #include "sim/graph/lower.hpp"
 #include "sim/schedule/dependencies.hpp"
 
@@ -110,7 +111,7 @@ TaskGraph lower_costs(const Schedule& schedule, const StageCosts& costs) {
         edges.emplace_back(from, to);
       }
     }
-  graph.edges = Csr(boost::edges_are_unsorted_multi_pass, edges.begin(), edges.end(), graph.tasks.size());
+  graph.edges = csr_of(edges, graph.tasks.size());
   return graph;
 }
 

@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "sim/cost/pcie.hpp"
+#include "sim/graph/csr.hpp"
 #include "sim/plan/model_math.hpp"
 
 namespace rehearse {
@@ -71,7 +72,7 @@ TaskGraph Lowering::run() && {
   lower_gradients();
   lower_optimizer();
   sort_edges(edges_, g_.tasks.size());
-  g_.edges = Csr(boost::edges_are_unsorted_multi_pass, edges_.begin(), edges_.end(), g_.tasks.size());
+  g_.edges = csr_of(edges_, g_.tasks.size());
   return std::move(g_);
 }
 

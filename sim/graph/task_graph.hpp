@@ -3,9 +3,11 @@
 // one unit; a task of kind `flow` moves bytes between units over fabric links; `fixed` takes a given time.
 // Dependencies, stream order included, are edges: the engine needs only predecessor counts.
 #pragma once
-#include <boost/graph/compressed_sparse_row_graph.hpp>
 #include <cstdint>
+#include <memory>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sim/plan/layout.hpp"
@@ -127,7 +129,7 @@ struct LinkInfo {
   LinkId representative;
 };
 
-using Csr = boost::compressed_sparse_row_graph<boost::bidirectionalS>;
+struct Csr;  // sim/graph/csr.hpp
 
 struct TaskGraph {
   std::vector<Program> programs;
@@ -137,11 +139,11 @@ struct TaskGraph {
   std::vector<std::vector<int32_t>> unit_sets;
   std::vector<UnitInfo> units;
   std::vector<LinkInfo> links;
-  Csr edges;                   // vertex i = tasks[i]
-  bool steps_overlap = false;  // no barrier ends the step: each unit's next one begins as it is done
-  int ranks = 0;               // of the job
-  int simulated_ranks = 0;     // rank classes that have tasks of their own
-  std::string fold_note;       // why it was folded so far and no further; empty when not asked
+  std::shared_ptr<const Csr> edges;  // vertex i = tasks[i]; read by edges_of
+  bool steps_overlap = false;        // no barrier ends the step: each unit's next one begins as it is done
+  int ranks = 0;                     // of the job
+  int simulated_ranks = 0;           // rank classes that have tasks of their own
+  std::string fold_note;             // why it was folded so far and no further; empty when not asked
 };
 
 // Where the run stands, after the engine. A task that ran slowed has its stretches listed.

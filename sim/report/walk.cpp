@@ -6,6 +6,8 @@
 #include <stdexcept>
 #include <tuple>
 
+#include "sim/graph/csr.hpp"
+
 namespace rehearse {
 
 UnitTasks tasks_by_unit(const TaskGraph& graph, const Timeline& timeline) {
@@ -28,9 +30,9 @@ UnitTasks tasks_by_unit(const TaskGraph& graph, const Timeline& timeline) {
 
 int32_t last_predecessor(const TaskGraph& graph, const Timeline& timeline, int32_t task) {
   int32_t best = -1;
-  const auto [first, end] = boost::in_edges(size_t(task), graph.edges);
+  const auto [first, end] = boost::in_edges(size_t(task), edges_of(graph));
   for (auto e = first; e != end; ++e) {
-    const auto p = int32_t(boost::source(*e, graph.edges));
+    const auto p = int32_t(boost::source(*e, edges_of(graph)));
     const bool later = best < 0 || timeline.end[p] > timeline.end[best];
     if (later || (timeline.end[p] == timeline.end[best] && p < best)) best = p;
   }

@@ -10,6 +10,7 @@
 #include "calibration/plan/needs.hpp"
 #include "calibration/verify/steps.hpp"
 #include "calibration/verify/verify.hpp"
+#include "sim/graph/csr.hpp"
 #include "sim/graph/lower.hpp"
 #include "tests/support/scenarios.hpp"
 
@@ -38,10 +39,10 @@ std::vector<double> starts_of(const TaskGraph& graph) {
   std::vector<double> start(graph.tasks.size());
   for (bool moved = true; moved;) {
     moved = false;
-    for (size_t e = 0; e < boost::num_vertices(graph.edges); ++e)
-      for (auto [at, end] = boost::out_edges(e, graph.edges); at != end; ++at) {
+    for (size_t e = 0; e < boost::num_vertices(edges_of(graph)); ++e)
+      for (auto [at, end] = boost::out_edges(e, edges_of(graph)); at != end; ++at) {
         const double earliest = start[e] + graph.tasks[e].duration;
-        double& there = start[boost::target(*at, graph.edges)];
+        double& there = start[boost::target(*at, edges_of(graph))];
         if (there < earliest) there = earliest, moved = true;
       }
   }

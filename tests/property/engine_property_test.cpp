@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/engine/engine.hpp"
+#include "sim/graph/csr.hpp"
 #include "tests/support/engine_graph.hpp"
 
 namespace rehearse::testing {
@@ -104,7 +105,7 @@ TEST(EngineProperty, EveryTaskStartsAsItsLastPredecessorEndsAndSharingNeverHurri
     const Timeline shared = run_simgrid(graph), ideal = run_ideal(graph);
     std::vector<double> ready(graph.tasks.size(), 0);
     for (size_t t = 0; t < graph.tasks.size(); ++t)
-      for (auto [it, last] = adjacent_vertices(t, graph.edges); it != last; ++it)
+      for (auto [it, last] = adjacent_vertices(t, edges_of(graph)); it != last; ++it)
         ready[*it] = std::max(ready[*it], shared.end[t]);
     EXPECT_EQ(ready, shared.start) << "seed " << seed;
     for (size_t t = 0; t < graph.tasks.size(); ++t) {

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "sim/graph/task_graph.hpp"
+#include "sim/graph/csr.hpp"
 
 namespace rehearse::testing {
 
@@ -80,7 +80,7 @@ class GraphBuilder {
     edges_.emplace_back(static_cast<size_t>(before), static_cast<size_t>(after));
   }
   const TaskGraph& build() {
-    graph.edges = Csr(boost::edges_are_unsorted_multi_pass, edges_.begin(), edges_.end(), graph.tasks.size());
+    graph.edges = csr_of(edges_, graph.tasks.size());
     return graph;
   }
 

@@ -45,8 +45,7 @@ class StepBuilder {
     add_end(replicas);
     step_.graph.ranks = layout.ranks();
     step_.graph.simulated_ranks = replicas * shape_.pp * (shape_.folded ? 1 : shape_.tp);
-    step_.graph.edges =
-        Csr(boost::edges_are_unsorted_multi_pass, edges_.begin(), edges_.end(), step_.graph.tasks.size());
+    step_.graph.edges = csr_of(edges_, step_.graph.tasks.size());
     step_.timeline = run_ideal(step_.graph);
     add_memory();
     return std::move(step_);
