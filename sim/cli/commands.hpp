@@ -20,6 +20,7 @@ int command_sensitivity(const Invocation& invocation, std::ostream& out);
 int command_scale(const Invocation& invocation, std::ostream& out);
 int command_score(const Invocation& invocation, std::ostream& out);
 int command_schedule(const Invocation& invocation, std::ostream& out);
+int command_topology(const Invocation& invocation, std::ostream& out);
 int command_sweep(const Invocation& invocation, std::ostream& out);
 
 }  // namespace rehearse

@@ -10,6 +10,7 @@ namespace {
 constexpr Named<Command> kCommands[] = {
     {"run", "simulate one step and report it", command_run},
     {"check", "read and cross-check a scenario, and print its plan", command_check},
+    {"topology", "what a cluster is made of: links, bisection, paths; drawings", command_topology},
     {"ledger", "the account book: what each axis cuts, sends and saves; the sayings settled", command_ledger},
     {"schedule", "draw the pipeline, and print its bubble and live activations", command_schedule},
     {"schedules", "compare pipeline schedules: step, bubble, memory, traffic", command_schedules},

@@ -65,16 +65,17 @@ void check_modelled(Checker& c) {
              "set zero to 0 or 1");
 }
 
-// ", 7 and 9 down": nodes that carry no ranks.
-std::string nodes_down(const Cluster& cluster) {
+// " without nodes 7 and 9, which are down": they carry no ranks.
+std::string without_down(const Cluster& cluster) {
   std::vector<std::string> down;
   for (const auto& o : cluster.overrides)
     if (o.node >= 0 && o.down) down.push_back(num(o.node));
-  std::string text;
-  for (size_t i = 0; i < down.size() && i < 8; ++i)
-    text += (i == 0 ? ", " : i + 1 == down.size() ? " and " : ", ") + down[i];
-  if (down.size() > 8) text += " and " + num(int64_t(down.size()) - 8) + " more";
-  return text.empty() ? text : text + " down";
+  if (down.empty()) return "";
+  if (down.size() > 8) down.resize(8), down.emplace_back("others");
+  std::string text = down.size() == 1 ? " without node " : " without nodes ";
+  for (size_t i = 0; i < down.size(); ++i)
+    text += (i == 0 ? "" : i + 1 == down.size() ? " and " : ", ") + down[i];
+  return text + (down.size() == 1 ? ", which is down" : ", which are down");
 }
 
 void check_gpus(Checker& c) {
@@ -82,7 +83,7 @@ void check_gpus(Checker& c) {
   const int64_t gpus = int64_t(c.s.cluster.live_nodes()) * c.s.cluster.gpus_per_node;
   const int64_t model = int64_t(l.tp) * l.cp * l.pp;  // each at most 2^20
   const std::string have = "the cluster has " + num(gpus) + " GPUs (" + num(c.s.cluster.nodes) + " nodes x " +
-                           num(c.s.cluster.gpus_per_node) + nodes_down(c.s.cluster) + ")";
+                           num(c.s.cluster.gpus_per_node) + without_down(c.s.cluster) + ")";
   if (gpus > (1 << 24)) {
     c.refuse("cluster.nodes", "E-CLUSTER-SIZE", have + ", more than " + num(1 << 24));
     return;
