@@ -8,7 +8,7 @@ namespace rehearse {
 namespace {
 
 constexpr int kMostNodes = 32;
-constexpr double kStep = 84, kRow = 110, kMargin = 70, kTop = 50;
+constexpr double kStep = 84, kGridStep = 170, kRow = 110, kMargin = 70, kTop = 50;
 
 std::string number(double value) {
   char text[32];
@@ -153,13 +153,22 @@ class Artist {
     place_in_rows();
   }
 
+  // Lines between boxes of the topmost row.
+  bool bows_on_top() const {
+    int top = 0;
+    for (const auto& box : drawing_.boxes) top = std::max(top, box.row);
+    return std::any_of(drawing_.lines.begin(), drawing_.lines.end(), [&](const DrawingLine& l) {
+      return l.from != l.to && drawing_.boxes[l.from].row == top && drawing_.boxes[l.to].row == top;
+    });
+  }
   void place_in_rows() {
     std::map<int, std::vector<DrawingBox*>> rows;
     for (auto& box : drawing_.boxes) rows[box.row].push_back(&box);
     size_t widest = 0;
     for (const auto& row : rows) widest = std::max(widest, row.second.size());
     drawing_.width = std::max(640.0, kStep * double(widest)) + 2 * kMargin;
-    drawing_.height = kTop + kRow * double(rows.rbegin()->first + 1);
+    const double bow = bows_on_top() ? bow_height(drawing_.width) : 0;
+    drawing_.height = kTop + bow + kRow * double(rows.rbegin()->first + 1);
     for (auto& [row, boxes] : rows)
       for (size_t i = 0; i < boxes.size(); ++i) {
         boxes[i]->x = kMargin + (double(i) + 0.5) * (drawing_.width - 2 * kMargin) / double(boxes.size());
@@ -168,10 +177,11 @@ class Artist {
   }
   void place_on_grid() {
     const int x = c_.dims[0], y = c_.dims.size() > 1 ? c_.dims[1] : 1, z = c_.nodes / x / y;
-    drawing_.width = 2 * kMargin + (x + 1) * kStep * z + 80;
+    drawing_.step = kGridStep;
+    drawing_.width = 2 * kMargin + (x + 1) * kGridStep * z;
     drawing_.height = kTop + (y + 1) * kRow;
     for (int n = 0; n < c_.nodes; ++n) {
-      drawing_.boxes[n].x = kMargin + kStep * (n % x + (x + 1) * (n / x / y) + 1);
+      drawing_.boxes[n].x = kMargin + kGridStep * (n % x + (x + 1) * (n / x / y) + 0.5);
       drawing_.boxes[n].y = kTop + kRow * (n / x % y + 0.7);
     }
   }

@@ -24,8 +24,12 @@ struct Drawing {
   std::vector<DrawingBox> boxes;
   std::vector<DrawingLine> lines;
   double width = 0, height = 0;
+  double step = 90;  // between neighbours of a row, at least
 };
 Drawing draw(const Fabric& fabric);
+
+// How far a line between two boxes of one row bows around those between them, by their distance.
+inline double bow_height(double distance) { return 26 + 0.08 * distance; }
 
 std::string to_dot(const Drawing& drawing);  // Graphviz
 std::string to_svg(const Drawing& drawing);

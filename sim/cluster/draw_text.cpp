@@ -53,10 +53,10 @@ struct Way {
 };
 
 Way loop_of(const DrawingBox& box, int nth) {
-  const double x = box.x + width_of(box) / 2, reach = 40 + 26.0 * nth;
-  return {print("M%.1f %.1f C%.1f %.1f %.1f %.1f %.1f %.1f", x, box.y - 6, x + reach, box.y - 24 - 12.0 * nth,
-                x + reach, box.y + 24 + 12.0 * nth, x, box.y + 6),
-          {x + 0.76 * reach + 6, box.y + 16.0 * nth - 8}};
+  const double x = box.x + width_of(box) / 2, reach = 30 + 24.0 * nth, rise = 20 + 16.0 * nth;
+  return {print("M%.1f %.1f C%.1f %.1f %.1f %.1f %.1f %.1f", x, box.y - 6, x + reach, box.y - rise, x + reach,
+                box.y + rise, x, box.y + 6),
+          {x + 100, box.y + 16.0 * nth - 16}};
 }
 
 // Straight between rows and neighbours; a bow around the boxes between two that stand in one row or column.
@@ -65,7 +65,7 @@ Way way_of(const DrawingBox& a, const DrawingBox& b, double step) {
   const bool beside = std::fabs(dy) < 1 || std::fabs(dx) < 1;
   if (!beside || length <= step || (std::fabs(dy) >= 1 && length < 115))
     return {print("M%.1f %.1f L%.1f %.1f", a.x, a.y, b.x, b.y), {a.x + dx * 0.5, a.y + dy * 0.5}};
-  const double bow = 26 + length * 0.08, mx = (a.x + b.x) / 2, my = (a.y + b.y) / 2;
+  const double bow = bow_height(length), mx = (a.x + b.x) / 2, my = (a.y + b.y) / 2;
   const Point control = std::fabs(dy) < 1 ? Point{mx, my - 2 * bow} : Point{mx + 2 * bow, my};
   return {print("M%.1f %.1f Q%.1f %.1f %.1f %.1f", a.x, a.y, control.x, control.y, b.x, b.y),
           {(mx + control.x) / 2, (my + control.y) / 2}};
@@ -74,7 +74,7 @@ Way way_of(const DrawingBox& a, const DrawingBox& b, double step) {
 void draw_line(std::string& svg, std::string& labels, const Drawing& drawing, const DrawingLine& line,
                int loops) {
   const DrawingBox &a = drawing.boxes[line.from], &b = drawing.boxes[line.to];
-  const Way way = line.from == line.to ? loop_of(a, loops) : way_of(a, b, 90);
+  const Way way = line.from == line.to ? loop_of(a, loops) : way_of(a, b, drawing.step + 1);
   svg += print("<path d=\"%s\" fill=\"none\" stroke=\"%s\"%s><title>", way.path.c_str(), colour_of(line),
                line.changed ? " stroke-width=\"2.5\" stroke-dasharray=\"6 3\"" : "") +
          escaped(line.name + " " + a.label + " - " + b.label + ": " + line.label) + "</title></path>\n";

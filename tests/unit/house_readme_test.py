@@ -31,7 +31,7 @@ class Codes(unittest.TestCase):
 
 class Links(unittest.TestCase):
     def test_links_lead_somewhere(self):
-        for page in ("README.md", "sim/README.md", "sim/schedule/README.md"):
+        for page in ("README.md", "sim/README.md", "sim/schedule/README.md", "topologies/README.md"):
             for target in re.findall(r"\]\(([^)#:]+)\)", read(page)):
                 self.assertTrue(os.path.exists(os.path.join(ROOT, os.path.dirname(page), target)), (page, target))
 
