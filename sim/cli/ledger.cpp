@@ -43,8 +43,8 @@ OtherRuns other_runs(const Scenario& s, const EngineOptions& options) {
     runs.gpipe_step_s = try_variant(with_schedule(s, "gpipe"), options);
     runs.one_f_one_b_step_s = try_variant(with_schedule(s, "1f1b"), options);
   }
-  const int node = s.cluster.gpus_per_node;
-  if (s.cluster.nodes > 1) {
+  const int node = s.cluster.gpus_per_domain();
+  if (s.cluster.gpus() > node) {
     runs.node_tp_step_s = try_variant(with_tp(s, node), options);
     runs.wide_tp_step_s = try_variant(with_tp(s, 2 * node), options);
   }

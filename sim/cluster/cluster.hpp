@@ -34,11 +34,13 @@ struct Tier {
   int nodes = 1;                // below one switch (rail: below one switch of each rail)
   double oversubscription = 1;  // rate of what is below over rate of the uplinks
   Seconds latency;              // of a path that goes over the uplinks, both ways together
+  bool operator==(const Tier&) const = default;
 };
 
 struct Wire {            // of FabricShape::links; each way
   std::string from, to;  // "node3", or a switch's name
   BytesPerSec rate;
+  bool operator==(const Wire&) const = default;
 };
 
 // A part that is not as the others.
@@ -47,6 +49,7 @@ struct Override {
   std::string link = {};  // links by name, as link_name() has it or without its ".up" or ".down"
   double slow = 1;        // what is left of the rate, 0 < slow <= 1
   bool down = false;      // a node that is down also passes no traffic of others on
+  bool operator==(const Override&) const = default;
 };
 
 enum class RankOrder : uint8_t {
@@ -85,6 +88,7 @@ struct Cluster {
   RankOrder rank_order = RankOrder::node;
   std::vector<int> placement;  // GPU of each rank, where a file says so; empty: by rank_order
 
+  bool operator==(const Cluster&) const = default;
   int live_nodes() const {
     int down = 0;
     for (const auto& o : overrides) down += o.node >= 0 && o.down;

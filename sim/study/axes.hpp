@@ -22,7 +22,7 @@ class StudyBase {
  public:
   explicit StudyBase(ReadScenario read);
   const Scenario& scenario() const { return read_.scenario; }
-  int64_t gpus() const { return int64_t(scenario().cluster.nodes) * scenario().cluster.gpus_per_node; }
+  int64_t gpus() const { return scenario().cluster.gpus(); }
   bool given(const std::string& key) const { return value(key).has_value(); }
   // Of "gpus", "layers", "heads", "hidden", or a key that the base gives, as text.
   std::optional<std::string> value(const std::string& name) const;

@@ -63,6 +63,7 @@ struct Pricer::Impl {
   ScenarioFiles files = {};
   Fold fold = {};
   std::string folded_lies = {};                      // how the layout lies that `fold` is of
+  Cluster folded_cluster = {};                       // and on what
   std::map<std::string, std::string> contents = {};  // digests of all files, by the settings that name them
 
   std::vector<std::string> sets_of(const Point& point) const {
@@ -76,11 +77,12 @@ struct Pricer::Impl {
     const auto& l = scenario.layout;
     const auto& c = scenario.cluster;
     std::string lies;
-    for (const int n : {l.tp, l.cp, l.pp, l.ep, l.dp, l.chunks, int(l.placement), c.nodes, c.gpus_per_node,
-                        c.nics_per_node, int(c.fabric), int(scenario.model.tied_embeddings)})
+    for (const int n :
+         {l.tp, l.cp, l.pp, l.ep, l.dp, l.chunks, int(l.placement), int(scenario.model.tied_embeddings)})
       append(lies, std::to_string(n));
     for (const Axis axis : l.order) append(lies, std::to_string(int(axis)));
-    if (lies != folded_lies) fold = rehearse::fold_of(scenario), folded_lies = lies;
+    if (lies == folded_lies && c == folded_cluster) return fold;
+    fold = rehearse::fold_of(scenario), folded_lies = lies, folded_cluster = c;
     return fold;
   }
 

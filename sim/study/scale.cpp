@@ -33,7 +33,7 @@ std::string list_text(const std::vector<int64_t>& values) {
 // search: layout of the first round.
 std::string first_round(const Scenario& s) {
   std::vector<int64_t> tp, pp;
-  for (int64_t t = 1; t <= s.cluster.gpus_per_node; t *= 2)
+  for (int64_t t = 1; t <= s.cluster.gpus_per_domain(); t *= 2)
     if (s.model.heads % t == 0) tp.push_back(t);
   for (const int64_t p : divisors(s.model.layers))
     if (p <= kMostStages) pp.push_back(p);

@@ -81,7 +81,7 @@ class Enumeration {
         gpus_(gpus / std::max(1, base.layout.cp)),
         layers_(base.model.layers),
         base_chunks_(base.layout.chunks) {
-    const int64_t widest = std::min<int64_t>(base.model.heads, 2 * base.cluster.gpus_per_node);
+    const int64_t widest = std::min<int64_t>(base.model.heads, 2 * base.cluster.gpus_per_domain());
     for (int64_t t = 1; c_.tp.empty() && t <= widest; ++t)
       if (gpus_ % t == 0 && (base.model.heads % t == 0 || (t & (t - 1)) == 0)) defaults_.push_back(t);
     if (c_.tp.empty()) c_.tp = defaults_;
