@@ -43,6 +43,7 @@ void read_nvlink(MapReader& reader, Cluster& cluster) {
 
 void read_switches(MapReader& reader, Cluster& cluster) {
   const DocNode* per_switch = reader.find("gpus_per_switch");
+  reader.optional("bridge", cluster.bridge, kPositive);
   if (!per_switch)
     return refuse_idle(reader, "bridge", "without gpus_per_switch all GPUs are below one PCIe switch");
   if (!read_value(*per_switch, reader.path_of("gpus_per_switch"), reader.problems(), cluster.gpus_per_switch,
@@ -54,7 +55,7 @@ void read_switches(MapReader& reader, Cluster& cluster) {
                           std::to_string(below) + " GPUs a PCIe switch do not divide the " +
                               std::to_string(gpus) + " of a node");
   if (gpus == below) return refuse_idle(reader, "bridge", "all GPUs of the node are below one PCIe switch");
-  reader.required("bridge", cluster.bridge, kPositive);
+  reader.require("bridge");
 }
 
 void read_pcie(MapReader& outer, Cluster& cluster) {

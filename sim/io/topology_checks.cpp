@@ -23,8 +23,8 @@ bool read_override(const DocNode& item, const std::string& path, bool nodes_know
                    Problems& problems, Override& out) {
   MapReader reader(item, path, problems);
   if (item.kind != NodeKind::map) return false;
-  const bool link = reader.has("link"), node = reader.has("node");
-  const bool slow = reader.has("slow"), down = reader.has("down");
+  const bool link = reader.find("link"), node = reader.find("node");
+  const bool slow = reader.find("slow"), down = reader.find("down");
   bool good = link != node && slow != down;
   if (link == node)
     reader.problem(item.mark, "", "E-CLUSTER-OVERRIDE", "an override names either a link or a node",
