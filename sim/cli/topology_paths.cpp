@@ -70,7 +70,8 @@ ShownPath path_between(const Fabric& fabric, int from, int to) {
     return shown;
   }
   shown.rate = fabric.link(path.links.front()).rate;
-  for (const LinkId l : path.links) shown.rate = std::min(shown.rate, fabric.link(l).rate);
+  for (const LinkId l : path.links)
+    shown.rate = BytesPerSec(std::min(shown.rate.value, fabric.link(l).rate.value));
   return shown;
 }
 

@@ -24,7 +24,7 @@ class Flow {
     double sum = 0;
     while (layer(from, to)) {
       std::fill(next_.begin(), next_.end(), 0);
-      while (const double more = push(from, to)) sum += more;
+      for (double more = push(from, to); more > 0; more = push(from, to)) sum += more;
     }
     return sum;
   }

@@ -15,7 +15,7 @@ std::string number(double value) {
   std::snprintf(text, sizeof text, "%.4g", value);
   return text;
 }
-std::string gigabytes(BytesPerSec rate) { return number(rate.value / 1e9) + " GB/s"; }
+std::string gigabytes(double rate) { return number(rate / 1e9) + " GB/s"; }
 
 // "rail0.leaf3" -> "rail.leaf": what alike ones share.
 std::string kind_of(const std::string& name) {
@@ -50,12 +50,12 @@ class Artist {
   void collect_nics() {
     const int each = c_.ports_per_node();
     for (int node = 0; node < c_.nodes; ++node) {
-      std::map<int, std::pair<int, BytesPerSec>> entries;  // NICs, and the slowest
+      std::map<int, std::pair<int, double>> entries;  // NICs, and the slowest
       for (int port = node * each; port < (node + 1) * each; ++port) {
         const int at = graph_.entry(port);
         if (at == node) continue;
-        const BytesPerSec rate = std::min(fabric_.link(LinkId(port)).rate,
-                                          fabric_.link(LinkId(fabric_.classes()[1].first + port)).rate);
+        const LinkId down(fabric_.classes()[1].first + port);
+        const double rate = std::min(rate_of(LinkId(port)), rate_of(down));
         auto& [count, least] = entries.try_emplace(at, 0, rate).first->second;
         ++count, least = std::min(least, rate);
       }
@@ -63,30 +63,31 @@ class Artist {
         joints_.push_back(
             {node, at, "NIC",
              (nics.first > 1 ? std::to_string(nics.first) + " x " : "") + gigabytes(nics.second),
-             nics.second < c_.port()});
+             nics.second < c_.port().value});
     }
   }
 
   void collect_links() {
-    std::map<std::pair<int, int>, std::pair<LinkId, BytesPerSec>> there;
+    std::map<std::pair<int, int>, std::pair<LinkId, double>> there;
     std::vector<Hop> hops;
     for (int v = 0; v < graph_.vertices; ++v) {
       hops.clear();
       graph_.out(v, hops);
       for (const Hop& hop : hops) {
-        const FabricLink link = fabric_.link(hop.link);
+        const double rate_there = rate_of(hop.link);
         const auto back = there.find({hop.to, v});
         if (back == there.end()) {
-          there[{v, hop.to}] = {hop.link, link.rate};
+          there[{v, hop.to}] = {hop.link, rate_there};
           continue;
         }
         const LinkClass& own = fabric_.classes()[fabric_.link(back->second.first).link_class];
-        const BytesPerSec rate = std::min(back->second.second, link.rate);
-        joints_.push_back({hop.to, v, kind_of_class(own.name), gigabytes(rate), rate < own.rate});
+        const double rate = std::min(back->second.second, rate_there);
+        joints_.push_back({hop.to, v, kind_of_class(own.name), gigabytes(rate), rate < own.rate.value});
         there.erase(back);
       }
     }
   }
+  double rate_of(LinkId link) const { return fabric_.link(link).rate.value; }
   static std::string kind_of_class(const std::string& name) {
     for (const std::string_view end : {" up", " down", "+", "-"})
       if (name.ends_with(end)) return name.substr(0, name.size() - end.size());
@@ -181,8 +182,9 @@ class Artist {
     drawing_.width = 2 * kMargin + (x + 1) * kGridStep * z;
     drawing_.height = kTop + (y + 1) * kRow;
     for (int n = 0; n < c_.nodes; ++n) {
-      drawing_.boxes[n].x = kMargin + kGridStep * (n % x + (x + 1) * (n / x / y) + 0.5);
-      drawing_.boxes[n].y = kTop + kRow * (n / x % y + 0.7);
+      const int column = n % x + (x + 1) * (n / x / y), row = n / x % y;
+      drawing_.boxes[n].x = kMargin + kGridStep * (column + 0.5);
+      drawing_.boxes[n].y = kTop + kRow * (row + 0.7);
     }
   }
   void place_on_circle() {

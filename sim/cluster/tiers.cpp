@@ -31,7 +31,7 @@ struct Tree {
   }
   int level_of(int vertex) const {
     int level = 0;
-    while (size_t(level + 1) < levels.size() && levels[level + 1].first_vertex <= vertex) ++level;
+    while (level + 1 < static_cast<int>(levels.size()) && levels[level + 1].first_vertex <= vertex) ++level;
     return level;
   }
   std::string switch_name(int level, int which) const {

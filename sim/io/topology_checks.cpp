@@ -94,8 +94,8 @@ std::string find_cut(const Fabric& fabric) {
   for (const int g : gpus)
     for (const int other : {gpus.front(), gpus.back()}) {
       if (g == other) continue;
-      if (const std::string why = cut(fabric, other, g); !why.empty()) return why;
-      if (const std::string why = cut(fabric, g, other); !why.empty()) return why;
+      if (std::string why = cut(fabric, other, g); !why.empty()) return why;
+      if (std::string why = cut(fabric, g, other); !why.empty()) return why;
     }
   return {};
 }

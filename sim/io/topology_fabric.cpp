@@ -82,8 +82,8 @@ class WireReader {
     for (size_t i = 0; i < list.items.size(); ++i) {
       MapReader reader(list.items[i], path + "[" + std::to_string(i) + "]", fabric_.problems());
       Wire wire;
-      const bool ends =
-          read_end(reader, "from", wire.from, highest) & read_end(reader, "to", wire.to, highest);
+      const bool from = read_end(reader, "from", wire.from, highest);
+      const bool ends = read_end(reader, "to", wire.to, highest) && from;
       if (common.value == 0 || reader.has("rate"))
         reader.required("rate", wire.rate, kPositive);
       else
