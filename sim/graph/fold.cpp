@@ -219,6 +219,22 @@ std::vector<std::vector<int>> classes(const std::vector<int>& colours) {
   return members;
 }
 
+// What keeps replicas from being alike.
+std::string why_not(const Cluster& cluster, int replica_ranks) {
+  if (!cluster.overrides.empty()) return "overrides make parts of the cluster unlike the others";
+  if (!cluster.placement.empty()) return "a file places the ranks";
+  const auto aligned = [&](int gpus) { return replica_ranks % gpus == 0 || gpus % replica_ranks == 0; };
+  const std::string replicas = "replicas of " + std::to_string(replica_ranks) + " ranks do not align with ";
+  if (!aligned(cluster.gpus_per_node))
+    return replicas + "nodes of " + std::to_string(cluster.gpus_per_node) +
+           " GPUs, so their transfers cross nodes in different places";
+  for (const Tier& tier : cluster.tiers)
+    if (!aligned(tier.nodes * cluster.gpus_per_node) || cluster.nodes % tier.nodes != 0)
+      return replicas + "switches of " + std::to_string(tier.nodes) + " nodes (" +
+             std::to_string(cluster.nodes) + " in all)";
+  return "replicas lie differently on nodes, NICs and switches";
+}
+
 std::string describe(const Fold& fold, int dp, int pp, const Cluster& cluster, int replica_ranks) {
   const int classes = int(fold.units.size());
   if (dp == 1) return "one replica: nothing to fold but tensor-parallel peers";
@@ -226,11 +242,7 @@ std::string describe(const Fold& fold, int dp, int pp, const Cluster& cluster, i
                      " units (" + std::to_string(dp) + " replicas x " + std::to_string(pp) + " stages)";
   if (classes == pp) return text;
   text += classes == dp * pp ? "; not folded" : "; partly folded";
-  if (replica_ranks % cluster.gpus_per_node != 0 && cluster.gpus_per_node % replica_ranks != 0)
-    return text + ": replicas of " + std::to_string(replica_ranks) + " ranks do not align with nodes of " +
-           std::to_string(cluster.gpus_per_node) +
-           " GPUs, so their transfers cross nodes in different places";
-  return text + ": replicas lie differently on nodes and NICs";
+  return text + ": " + why_not(cluster, replica_ranks);
 }
 
 // Ranks of a unit differ only in the flows of their own that they are part of.
