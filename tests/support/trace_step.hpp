@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sim/engine/engine.hpp"
+#include "sim/graph/csr.hpp"
 #include "sim/report/trace.hpp"
 
 namespace rehearse::testing {
