@@ -51,7 +51,7 @@ TEST(ReportLinks, SumWhatEachCarriedAndForWhom) {
   EXPECT_EQ(first.busy_s, 9);  // 1 to 10
   EXPECT_DOUBLE_EQ(first.mean_share, 0.3);
   // From 2 to 3: 50 bytes a second of the one and 25 of the other.
-  EXPECT_DOUBLE_EQ(first.peak_share, 0.75);
+  EXPECT_NEAR(first.peak_share, 0.75, 1e-12);
   ASSERT_EQ(first.traffic.size(), 2U);
   EXPECT_EQ(first.traffic[0].what, "stage forward");
   EXPECT_EQ(first.traffic[0].bytes, 200);
@@ -73,7 +73,7 @@ TEST(ReportLinks, ClassesTellMeansOverTheLinksThatAreUsed) {
   EXPECT_EQ(classes[0].used, 3);
   EXPECT_EQ(classes[0].mean_bytes, 300);
   EXPECT_DOUBLE_EQ(classes[0].busy_share, 0.9);
-  EXPECT_DOUBLE_EQ(classes[0].peak_share.value(), 0.75);
+  EXPECT_NEAR(classes[0].peak_share.value(), 0.75, 1e-12);
   EXPECT_EQ(classes[1].used, 1);
   EXPECT_EQ(classes[1].largest_bytes, 100);
 }

@@ -44,9 +44,10 @@ std::vector<std::string> keys(const Json& j) {
 TEST(ReportJson, KeysStandInTheOrderOfTheContract) {
   const auto r = ran();
   const auto j = Json::parse(to_json(r.report, r.scenario));
-  EXPECT_THAT(keys(j), ElementsAre("schema", "name", "step_time_s", "tokens_per_s", "tokens_per_s_per_gpu",
-                                   "model_tflops_per_gpu", "mfu", "hfu", "bubble_fraction", "account_s",
-                                   "pipeline", "memory", "ledger", "critical_path", "engine", "provenance"));
+  EXPECT_THAT(keys(j),
+              ElementsAre("schema", "name", "step_time_s", "tokens_per_s", "tokens_per_s_per_gpu",
+                          "model_tflops_per_gpu", "mfu", "hfu", "bubble_fraction", "account_s", "pipeline",
+                          "memory", "ledger", "critical_path", "links", "engine", "provenance"));
   EXPECT_THAT(keys(j["account_s"]),
               ElementsAre("compute", "recompute", "exposed_tp", "exposed_cp", "exposed_ep", "exposed_pp",
                           "exposed_dp", "bubble", "optimizer", "overhead", "total"));
