@@ -25,8 +25,9 @@ struct TopologyOptions {
 bool read_options(const Invocation& invocation, TopologyOptions& options, std::ostream& out) {
   namespace po = boost::program_options;
   po::options_description extra("topology");
-  extra.add_options()                                                                                       //
-      ("nodes", po::value(&options.nodes)->value_name("N"), "how many; default: the topology's, or 2")      //
+  extra.add_options()  //
+      ("nodes", po::value(&options.nodes)->value_name("N"),
+       "how many; default: the topology's, or two of its widest domains or switches")                       //
       ("dot", po::value(&options.dot)->value_name("FILE|-"), "draw it for Graphviz; - replaces the table")  //
       ("svg", po::value(&options.svg)->value_name("FILE|-"),
        "draw it; more than 32 nodes as one of a kind")                                     //
@@ -98,6 +99,24 @@ void apply_sets(const std::vector<std::string>& sets, DocNode& root, Problems& p
     apply_set(set.starts_with("cluster.") ? root : *root.find("cluster"), set, expand, problems);
 }
 
+void set_nodes(DocNode& topology, int count) {
+  DocNode nodes = scalar(std::to_string(count));
+  nodes.mark = topology.mark;
+  if (DocNode* before = topology.find("nodes"))
+    *before = nodes;
+  else
+    topology.entries.push_back({"nodes", topology.mark, nodes});
+}
+
+// Two of the widest that the topology has: NVLink domains, switches, groups.
+int presumed_nodes(const DocNode& topology, const FindFile& find) {
+  Problems of_one_node;
+  const Cluster c = read_topology(topology, "", of_one_node, find);
+  const int below = c.tiers.empty() ? 1 : c.tiers.back().nodes;
+  const int group = c.fabric == FabricShape::dragonfly ? c.nodes_per_router * c.routers_per_group : 1;
+  return 2 * std::max({c.nodes_per_domain, below, group});
+}
+
 // The topology with its settings; `presumed`: nothing says how many nodes.
 Cluster load_cluster(const TopologyOptions& options, const DataRoots& roots, bool& presumed) {
   Asked asked = read_asked(options.common.input, roots);
@@ -105,17 +124,14 @@ Cluster load_cluster(const TopologyOptions& options, const DataRoots& roots, boo
   apply_sets(options.common.sets, asked.root, problems);
   DocNode merged = merge_cluster(*asked.root.find("cluster"));
   presumed = options.nodes == 0 && !says_nodes(merged);
-  if (presumed || options.nodes > 0) {
-    DocNode nodes = scalar(std::to_string(presumed ? 2 : options.nodes));
-    nodes.mark = merged.mark;
-    if (DocNode* before = merged.find("nodes"))
-      *before = nodes;
-    else
-      merged.entries.push_back({"nodes", merged.mark, nodes});
-  }
-  Cluster cluster = read_topology(merged, "", problems, [&](const DocNode& value, const std::string& key) {
+  const auto find = [&](const DocNode& value, const std::string& key) {
     return resolve(value, key, FileKind::placement, folder_of(asked.file), roots, problems);
-  });
+  };
+  if (presumed)
+    set_nodes(merged, presumed_nodes(merged, find));
+  else if (options.nodes > 0)
+    set_nodes(merged, options.nodes);
+  Cluster cluster = read_topology(merged, "", problems, find);
   problems.raise();
   if (int64_t(cluster.nodes) * cluster.gpus_per_node > 1 << 20)
     refuse("this shows clusters of up to " + std::to_string(1 << 20) + " GPUs");

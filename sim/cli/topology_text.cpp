@@ -29,7 +29,8 @@ std::string heading(const TopologyView& view) {
                   c.nodes == 1 ? "" : "s", c.gpus_per_node, c.gpu, c.nodes * c.gpus_per_node);
   if (c.live_nodes() < c.nodes) text += fmt::format(", {} of them up", c.gpus());
   text += '\n';
-  if (view.nodes_presumed) text += "  (2 nodes presumed: the topology names no number; --nodes N does)\n";
+  if (view.nodes_presumed)
+    text += fmt::format("  ({} nodes presumed: the topology names no number; --nodes N does)\n", c.nodes);
   return text;
 }
 
