@@ -16,7 +16,7 @@ constexpr Named<Make> kBackends[] = {
 #endif
 };
 
-[[noreturn]] void refuse(const std::string& message, const std::string& hint) {
+[[noreturn]] void refuse_backend(const std::string& message, const std::string& hint) {
   throw InputErrors(InputError{{}, "", "E-BACKEND", message, hint});
 }
 
@@ -24,8 +24,8 @@ constexpr Named<Make> kBackends[] = {
 
 void check_backend(const std::string& name) {
   if (find_named(kBackends, name)) return;
-  if (name == "cuda") refuse("this program was built without CUDA", "build it where nvcc is found");
-  refuse("unknown backend " + quote(name), suggest(name, names_in(kBackends)));
+  if (name == "cuda") refuse_backend("this program was built without CUDA", "build it where nvcc is found");
+  refuse_backend("unknown backend " + quote(name), suggest(name, names_in(kBackends)));
 }
 
 std::unique_ptr<Backend> make_backend(const std::string& name, Ranks& ranks) {
@@ -34,7 +34,7 @@ std::unique_ptr<Backend> make_backend(const std::string& name, Ranks& ranks) {
   try {
     together(ranks, [&] { backend = find_named(kBackends, name)->value(ranks); });
   } catch (const BackendError& e) {
-    refuse(std::string("no device: ") + e.what(), "");
+    refuse_backend(std::string("no device: ") + e.what(), "");
   }
   return backend;
 }

@@ -23,17 +23,13 @@ using Json = nlohmann::ordered_json;
 
 constexpr size_t kOutliersShown = 10;
 
-struct Words {
+struct FitWords {
   std::string output, constants, name, json, svg;
   std::vector<std::string> borrowed;
   double thin = 0, expected = 0;
 };
 
-[[noreturn]] void refuse(const std::string& message, const std::string& hint = {}) {
-  throw InputErrors(InputError{{}, "", "E-CLI", message, hint});
-}
-
-void check(Words& words) {
+void check(FitWords& words) {
   if (words.output.empty()) refuse("-o is missing", "-o profile.yaml; its tables go into a folder beside it");
   if (!words.output.ends_with(".yaml")) words.output += ".yaml";
   if (words.name.empty()) words.name = fs::path(words.output).stem().string();
@@ -53,7 +49,7 @@ void make_folder(const fs::path& folder) {
         {{folder.string(), 0, 0, ""}, "", "E-FILE-WRITE", "cannot make the folder: " + error.message(), ""});
 }
 
-void write_profile(const Words& words, const Fit& fit, std::ostream& out) {
+void write_profile(const FitWords& words, const Fit& fit, std::ostream& out) {
   const fs::path parent = fs::path(words.output).parent_path(), folder = parent / words.name;
   make_folder(folder);
   for (const auto& [file, text] : fit.tables) write_output((folder / file).string(), text, out);
@@ -128,7 +124,7 @@ std::string json_of(const Fit& fit, const std::string& path) {
   return json.dump(1) + "\n";
 }
 
-po::options_description options_of(Words& w) {
+po::options_description options_of(FitWords& w) {
   po::options_description all;
   all.add_options()  //
       ("output,o", po::value(&w.output)->value_name("FILE[.yaml]"),
@@ -150,7 +146,7 @@ po::options_description options_of(Words& w) {
 }  // namespace
 
 int command_fit(const Invocation& invocation, std::ostream& out) {
-  Words words;
+  FitWords words;
   const auto files =
       parse_words(invocation.words,
                   {"fit", "SAMPLES...",

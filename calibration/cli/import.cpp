@@ -18,11 +18,7 @@ namespace {
 
 namespace po = boost::program_options;
 
-[[noreturn]] void refuse(const std::string& message, const std::string& hint = {}) {
-  throw InputErrors(InputError{{}, "", "E-CLI", message, hint});
-}
-
-struct Words {
+struct ImportWords {
   std::string output, op, dtype, least, limits;
   std::vector<std::string> where, kernels;
 };
@@ -59,7 +55,7 @@ Limits limits_of(const std::string& path) {
   return limits;
 }
 
-void settle(const Words& words, ImportOptions& options) {
+void settle(const ImportWords& words, ImportOptions& options) {
   if (words.output.empty()) refuse("-o is missing", "-o samples.jsonl, or - for standard output");
   if (!words.op.empty()) options.op = named(words.op, kOpNames, "--op");
   if (!words.dtype.empty()) options.dtype = named(words.dtype, kDTypeNames, "--dtype");
@@ -80,7 +76,7 @@ void is_positive(int count) {
   if (count < 1) refuse("--ranks and --nodes are positive");
 }
 
-po::options_description options_of(Words& words, ImportOptions& o) {
+po::options_description options_of(ImportWords& words, ImportOptions& o) {
   po::options_description all;
   all.add_options()  //
       ("output,o", po::value(&words.output)->value_name("FILE|-"),
@@ -115,7 +111,7 @@ po::options_description options_of(Words& words, ImportOptions& o) {
 }  // namespace
 
 int command_import(const Invocation& invocation, std::ostream& out) {
-  Words words;
+  ImportWords words;
   ImportOptions options;
   const auto files =
       parse_words(invocation.words,

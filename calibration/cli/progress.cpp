@@ -45,7 +45,7 @@ std::string duration_text(double seconds) {
   return fmt::format("{} h {} min", whole / 3600, whole % 3600 / 60);
 }
 
-void Progress::show(const Task& next, const Pace& pace, double elapsed) {
+void Progress::show(const ProbePoint& next, const Pace& pace, double elapsed) {
   constexpr double every = 5;  // s
   if (quiet_ || (!watched_ && elapsed - last_ < every)) return;
   last_ = elapsed;

@@ -17,7 +17,7 @@ class Progress {
   ~Progress() { clear(); }
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
-  void show(const Task& next, const Pace& pace, double elapsed);
+  void show(const ProbePoint& next, const Pace& pace, double elapsed);
   void doubt(const Sample& sample);
 
  private:

@@ -63,7 +63,7 @@ class Lock {
 struct Session {
   std::optional<Lock> lock;
   std::optional<SampleWriter> writer;
-  std::vector<Task> tasks;
+  std::vector<ProbePoint> tasks;
   size_t measured = 0;  // points that the file had
 };
 
@@ -116,11 +116,11 @@ bool on_first_rank(Ranks& ranks, F body) {
   return !failed;
 }
 
-std::string plan_text(const std::vector<Task>& tasks, double budget_s, size_t measured) {
+std::string plan_text(const std::vector<ProbePoint>& tasks, double budget_s, size_t measured) {
   const auto chosen = within(tasks, budget_s);
   std::string text = fmt::format("{:>9} {:>10}  {:<14}{}\n", "time", "in all", "probe", "point");
   double sum = 0;
-  for (const Task& task : chosen) {
+  for (const ProbePoint& task : chosen) {
     sum += task.point.seconds;
     text += fmt::format("{:>9} {:>10}  {:<14}{}\n", duration_text(task.point.seconds), duration_text(sum),
                         task.probe->name, point_of(task.point.work));
@@ -167,7 +167,7 @@ Sweep sweep(Bench& bench, Session& session, const RunOptions& options, const Env
                           if (sample.status == Status::rejected || sample.status == Status::failed)
                             progress.doubt(sample);
                         },
-                    .show = [&](const Task& next, const Pace& pace,
+                    .show = [&](const ProbePoint& next, const Pace& pace,
                                 double elapsed) { progress.show(next, pace, elapsed); },
                     .stop = [] { return stop_asked != 0; }});
 }

@@ -13,10 +13,6 @@ namespace {
 
 namespace po = boost::program_options;
 
-[[noreturn]] void refuse(const std::string& message, const std::string& hint = {}) {
-  throw InputErrors(InputError{{}, "", "E-CLI", message, hint});
-}
-
 // "90s", "2min", "1.5 h"
 double parse_duration(const std::string& text) {
   const size_t unit_at = text.find_first_not_of("0123456789.eE+-");

@@ -38,18 +38,18 @@ po::options_description described(VerifyOptions& o) {
   return options;
 }
 
-void refuse(const std::string& message, const std::string& hint) {
+void refuse_job(const std::string& message, const std::string& hint) {
   throw InputErrors(InputError{{}, "", "E-VERIFY", message, hint});
 }
 
 void check_job(const Scenario& scenario, const Ranks& ranks, const VerifyOptions& options) {
   const int needed = ParallelLayout(scenario.layout).ranks();
   if (needed != ranks.size())
-    refuse(
+    refuse_job(
         "the layout has " + std::to_string(needed) + " ranks, and this job " + std::to_string(ranks.size()),
         "mpirun -n " + std::to_string(needed) + " rehearse-calibrate verify ...");
   if (options.runs.measured < 1 || options.runs.warmups < 0 || !(options.within > 0))
-    refuse("--runs must be at least 1, --warmups at least 0, --within more than 0", "");
+    refuse_job("--runs must be at least 1, --warmups at least 0, --within more than 0", "");
 }
 
 // What rank 0 is told by the simulator; the times of tasks on all ranks.
@@ -63,7 +63,7 @@ Simulated shared(Ranks& ranks, const std::string& program, const std::string& sc
     } catch (const std::exception& e) {
       trouble = e.what();
     }
-  if (ranks.any(!trouble.empty())) refuse(ranks.broadcast(trouble, 0), "");
+  if (ranks.any(!trouble.empty())) refuse_job(ranks.broadcast(trouble, 0), "");
   for (auto* times : {&simulated.start, &simulated.end}) {
     const std::string bytes =
         ranks.broadcast({reinterpret_cast<const char*>(times->data()), times->size() * sizeof(double)}, 0);
@@ -89,9 +89,9 @@ int verify(const Invocation& invocation, std::ostream& out) {
   if (needed > 1 && launched_rank() < 0) {
     const int cores = usable_cores();
     if (options.backend == "host" && needed > cores)
-      refuse("the layout has " + std::to_string(needed) + " ranks, and this machine " +
-                 std::to_string(cores) + " cores",
-             "take a smaller layout, or start it under mpirun on machines that have as many");
+      refuse_job("the layout has " + std::to_string(needed) + " ranks, and this machine " +
+                     std::to_string(cores) + " cores",
+                 "take a smaller layout, or start it under mpirun on machines that have as many");
     std::vector<std::string> words{"verify"};
     words.insert(words.end(), invocation.words.begin(), invocation.words.end());
     restart_under_mpirun(needed, invocation.program, words);

@@ -13,30 +13,28 @@ namespace {
 
 constexpr size_t kShown = 20;
 
-std::string word(DType t) { return std::string(name_of(kDTypeNames, t)); }
-
-std::string group_of(const GemmCall& c) {
+std::string group_name(const GemmCall& c) {
   return fmt::format("{} {} {}", c.shape.batch > 1 ? "batched_gemm" : "gemm", word(c.dtype),
                      name_of(kRoleNames, c.role));
 }
-std::string group_of(const AttentionCall& c) {
+std::string group_name(const AttentionCall& c) {
   return fmt::format("attention {} {}", word(c.dtype), c.backward ? "backward" : "forward");
 }
-std::string group_of(const MemoryCall& c) { return fmt::format("{} {}", name_of(c.kernel), word(c.dtype)); }
-std::string group_of(const CollectiveCall& c) {
+std::string group_name(const MemoryCall& c) { return fmt::format("{} {}", name_of(c.kernel), word(c.dtype)); }
+std::string group_name(const CollectiveCall& c) {
   return fmt::format("{} {}x{}", name_of(kOpNames, c.op), c.group.nodes, c.group.per_node);
 }
-std::string group_of(const LaunchCall&) { return "launch"; }
-std::string group_of(const OverlapCall&) { return "overlap"; }
+std::string group_name(const LaunchCall&) { return "launch"; }
+std::string group_name(const OverlapCall&) { return "overlap"; }
 
 // Of collectives neither the type nor the place of the result counts: times follow the bytes.
 void put(TimedPoints& points, Work work, double seconds) {
   if (auto* call = std::get_if<CollectiveCall>(&work)) call->dtype = DType::fp32, call->in_place = false;
-  const std::string group = std::visit([](const auto& call) { return group_of(call); }, work);
+  const std::string group = std::visit([](const auto& call) { return group_name(call); }, work);
   points.emplace(point_of(work), Timed{group, seconds});
 }
 
-double quantile(const std::vector<double>& sorted, double share) {
+double nearest_rank(const std::vector<double>& sorted, double share) {
   return sorted[std::min(sorted.size() - 1, static_cast<size_t>(share * static_cast<double>(sorted.size())))];
 }
 
@@ -89,8 +87,8 @@ Comparison compare(const TimedPoints& first, const TimedPoints& second) {
   result.only_second = second.size() - result.largest.size();
   for (auto& [name, values] : ratios) {
     std::sort(values.begin(), values.end());
-    result.groups.push_back({name, static_cast<int>(values.size()), quantile(values, 0.1),
-                             quantile(values, 0.5), quantile(values, 0.9)});
+    result.groups.push_back({name, static_cast<int>(values.size()), nearest_rank(values, 0.1),
+                             nearest_rank(values, 0.5), nearest_rank(values, 0.9)});
   }
   std::stable_sort(result.largest.begin(), result.largest.end(), [](const Ratio& a, const Ratio& b) {
     return std::abs(std::log(a.second / a.first)) > std::abs(std::log(b.second / b.first));

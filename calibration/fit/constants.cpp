@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 
+#include "calibration/measure/measure.hpp"
 #include "sim/spec/names.hpp"
 
 namespace rehearse::calibration {
@@ -17,11 +18,6 @@ std::string flops(double v) {
   return v >= 1e12 ? fmt::format("{:.5g} TFLOP/s", v * 1e-12) : fmt::format("{:.5g} GFLOP/s", v * 1e-9);
 }
 std::string micros(double v) { return fmt::format("{:.4g} us", v * 1e6); }
-
-double median_of(std::vector<double> v) {
-  std::sort(v.begin(), v.end());
-  return v.size() % 2 ? v[v.size() / 2] : (v[v.size() / 2 - 1] + v[v.size() / 2]) / 2;
-}
 
 // Samples of this kind of work, not borrowed.
 template <class Call, class F>

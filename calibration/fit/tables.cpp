@@ -48,8 +48,6 @@ struct Place {
   std::vector<double> keys;
 };
 
-std::string word(DType t) { return std::string(name_of(kDTypeNames, t)); }
-
 Place place_of(const GemmCall& c, const std::set<DType>& by_role) {
   const GemmShape& s = c.shape;
   if (s.batch > 1)

@@ -4,8 +4,11 @@
 #include <vector>
 
 #include "calibration/samples/sample.hpp"
+#include "sim/spec/names.hpp"
 
 namespace rehearse::calibration {
+
+inline std::string word(DType t) { return std::string(name_of(kDTypeNames, t)); }
 
 enum class TableKind : uint8_t { gemm, batched_gemm, memory, attention, collective };
 

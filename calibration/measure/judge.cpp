@@ -59,7 +59,7 @@ Verdict judge_wire(const CollectiveCall& call, double seconds, const Limits& lim
                                             reached / 1e9, bound / 1e9));
 }
 
-const CollectiveCall* collective_of(const Work& work) {
+const CollectiveCall* as_collective(const Work& work) {
   if (const auto* overlap = std::get_if<OverlapCall>(&work)) return &overlap->collective;
   return std::get_if<CollectiveCall>(&work);
 }
@@ -122,7 +122,7 @@ double bus_bound(const CollectiveCall& call, const Limits& limits) {
 Verdict judge(const Sample& sample, const Limits& limits, const Rules& rules) {
   const Times times = times_of(sample);
   if (!times.good) return rejected("zero-time", "a time is zero, negative or missing");
-  const CollectiveCall* collective = collective_of(sample.work);
+  const CollectiveCall* collective = as_collective(sample.work);
   Verdict verdict;
   if (times.kernel > 0) {
     verdict = judge_peak(sample, times.kernel, limits);

@@ -20,8 +20,6 @@ double slowest(Ranks& ranks, double mine) {
   return *std::max_element(all.begin(), all.end());
 }
 
-double median_of(std::vector<double> values) { return quantiles(std::move(values)).median; }
-
 // Calls of one timing, grown until the slowest rank's lasts long enough. The first call is not looked at.
 int find_repeats(const std::function<Elapsed(int)>& run, const Rules& rules, Ranks& ranks, int repeats,
                  int& warmups) {

@@ -27,6 +27,7 @@ struct Measurement {
 };
 
 Quantiles quantiles(std::vector<double> values);
+double median_of(std::vector<double> values);  // 0 of none
 // 95 % interval of the median by order statistics (binomial); no distribution assumed.
 std::pair<double, double> median_interval(std::vector<double> values);
 

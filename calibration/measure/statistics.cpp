@@ -26,6 +26,8 @@ Quantiles quantiles(std::vector<double> values) {
   return q;
 }
 
+double median_of(std::vector<double> values) { return quantiles(std::move(values)).median; }
+
 std::pair<double, double> median_interval(std::vector<double> values) {
   if (values.empty()) return {0, 0};
   std::sort(values.begin(), values.end());

@@ -4,7 +4,7 @@
 namespace rehearse::calibration {
 namespace {
 
-std::vector<Point> points_of(const Wanted& wanted) {
+std::vector<Point> attention_points(const Wanted& wanted) {
   const bool small = is_small(wanted);
   std::vector<Point> points;
   for (const DType type : wanted.dtypes) {
@@ -31,7 +31,7 @@ std::vector<Point> points_of(const Wanted& wanted) {
 
 }  // namespace
 
-const Probe kAttentionProbe{"attention", "fused attention, forward and backward", points_of, cannot_run,
-                            run_point};
+const Probe kAttentionProbe{"attention", "fused attention, forward and backward", attention_points,
+                            cannot_run, run_point};
 
 }  // namespace rehearse::calibration

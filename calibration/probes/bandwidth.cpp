@@ -6,7 +6,7 @@
 namespace rehearse::calibration {
 namespace {
 
-std::vector<Point> points_of(const Wanted& wanted) {
+std::vector<Point> bandwidth_points(const Wanted& wanted) {
   std::vector<Point> points;
   for (const Size& n : is_small(wanted) ? sizes(1 << 14, 1 << 25) : sizes(1 << 18, int64_t(1) << 32)) {
     const MemoryShape line{1, double(n.size)};
@@ -20,7 +20,7 @@ std::vector<Point> points_of(const Wanted& wanted) {
 
 }  // namespace
 
-const Probe kBandwidthProbe{"bandwidth", "memory bandwidth: copy, add and read of one long row", points_of,
-                            cannot_run, run_point};
+const Probe kBandwidthProbe{"bandwidth", "memory bandwidth: copy, add and read of one long row",
+                            bandwidth_points, cannot_run, run_point};
 
 }  // namespace rehearse::calibration

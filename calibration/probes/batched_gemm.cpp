@@ -5,7 +5,7 @@
 namespace rehearse::calibration {
 namespace {
 
-std::vector<Point> points_of(const Wanted& wanted) {
+std::vector<Point> batched_points(const Wanted& wanted) {
   const bool small = is_small(wanted);
   std::vector<Point> points;
   for (const DType type : wanted.dtypes) {
@@ -28,7 +28,7 @@ std::vector<Point> points_of(const Wanted& wanted) {
 
 }  // namespace
 
-const Probe kBatchedGemmProbe{"batched_gemm", "batched GEMMs of unfused attention", points_of, cannot_run,
-                              run_point};
+const Probe kBatchedGemmProbe{"batched_gemm", "batched GEMMs of unfused attention", batched_points,
+                              cannot_run, run_point};
 
 }  // namespace rehearse::calibration

@@ -4,15 +4,12 @@
 #include <cmath>
 
 #include "calibration/measure/agree.hpp"
+#include "calibration/work/arena.hpp"
 
 namespace rehearse::calibration {
 namespace {
 
-constexpr double kRotation = 3;     // x L2
-constexpr int kMostSets = 2048;     // more than calls of one timing have use for
-constexpr double kAlignment = 512;  // of operands within an arena
-
-double aligned(double bytes) { return std::ceil(bytes / kAlignment) * kAlignment; }
+constexpr int kMostSets = 2048;  // more than calls of one timing have use for
 
 double bytes_of_set(const Operands& set) {
   double bytes = 0;
@@ -26,8 +23,8 @@ bool is_copied(const OperandSpec& spec) {
   return spec.content != Content::tokens && (spec.content != Content::zero || spec.output);
 }
 
-using Kind = std::tuple<Content, DType, bool>;
-Kind kind_of(const OperandSpec& spec) {
+using ContentKind = std::tuple<Content, DType, bool>;
+ContentKind kind_of(const OperandSpec& spec) {
   return {spec.content, spec.dtype, spec.output && spec.content != Content::zero};
 }
 
@@ -112,12 +109,12 @@ void OperandSets::add_copies() {
   const double each = bytes_of_set(first()), wanted = kRotation * bench_.limits.l2_bytes;
   if (bench_.warm_l2 || each >= wanted || each <= 0) return;
   const int copies = std::min(kMostSets, int(std::ceil(wanted / each))) - 1;
-  std::map<Kind, double> sizes;
+  std::map<ContentKind, double> sizes;
   for (const auto& tensor : first())
     if (is_copied(tensor.spec)) sizes[kind_of(tensor.spec)] += aligned(tensor.spec.bytes()) * copies;
-  std::map<Kind, std::byte*> next;
+  std::map<ContentKind, std::byte*> next;
   for (const auto& tensor : first()) {
-    const Kind kind = kind_of(tensor.spec);
+    const ContentKind kind = kind_of(tensor.spec);
     if (is_copied(tensor.spec) && !next.count(kind))
       next[kind] = static_cast<std::byte*>(bench_.arenas.get(tensor.spec, sizes[kind]));
   }

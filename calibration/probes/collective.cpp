@@ -8,12 +8,12 @@
 namespace rehearse::calibration {
 namespace {
 
-struct Kind {
+struct Collective {
   CollectiveOp op;
   bool in_place;  // as trainers call it
   double worth;
 };
-constexpr Kind kKinds[] = {
+constexpr Collective kCollectives[] = {
     {CollectiveOp::all_reduce, true, 1},        {CollectiveOp::all_gather, true, 0.9},
     {CollectiveOp::reduce_scatter, false, 0.9}, {CollectiveOp::send_recv, false, 0.7},
     {CollectiveOp::all_to_all, false, 0.5},     {CollectiveOp::broadcast, true, 0.3},
@@ -64,22 +64,25 @@ double rounded_up(double bytes, CollectiveOp op, DType type, int ranks) {
   return std::ceil(bytes / unit) * unit;
 }
 
-std::vector<Point> points_of(const Wanted& wanted) {
+std::vector<Point> collective_points(const Wanted& wanted) {
   std::vector<Point> points;
   const DType narrow = main_type(wanted);
   for (const Shape& shape : shapes_of(wanted))
-    for (const Kind& kind : kKinds)
+    for (const Collective& collective : kCollectives)
       for (const Size& message : messages(wanted))
-        for (const bool in_place : {kind.in_place, !kind.in_place}) {
-          const bool moves_only = kind.op == CollectiveOp::send_recv || kind.op == CollectiveOp::all_to_all;
+        for (const bool in_place : {collective.in_place, !collective.in_place}) {
+          const bool moves_only =
+              collective.op == CollectiveOp::send_recv || collective.op == CollectiveOp::all_to_all;
           if (in_place && moves_only) continue;
           const auto put = [&](DType type, double worth) {
-            const double bytes = rounded_up(double(message.size), kind.op, type, shape.group.size);
-            add(points, wanted, CollectiveCall{kind.op, type, bytes, shape.group, in_place},
-                worth * shape.worth * kind.worth * message.worth * (in_place == kind.in_place ? 1 : 0.15));
+            const double bytes = rounded_up(double(message.size), collective.op, type, shape.group.size);
+            add(points, wanted, CollectiveCall{collective.op, type, bytes, shape.group, in_place},
+                worth * shape.worth * collective.worth * message.worth *
+                    (in_place == collective.in_place ? 1 : 0.15));
           };
           put(narrow, 1);
-          const bool reduces = kind.op == CollectiveOp::all_reduce || kind.op == CollectiveOp::reduce_scatter;
+          const bool reduces =
+              collective.op == CollectiveOp::all_reduce || collective.op == CollectiveOp::reduce_scatter;
           if (reduces && narrow != DType::fp32) put(DType::fp32, 0.4);
         }
   return ranked(std::move(points), wanted.ranks > 1 ? 0.2 : 0.01);
@@ -88,6 +91,6 @@ std::vector<Point> points_of(const Wanted& wanted) {
 }  // namespace
 
 const Probe kCollectiveProbe{"collective", "collectives over groups, neighbours and strided, all at once",
-                             points_of, cannot_run, run_point};
+                             collective_points, cannot_run, run_point};
 
 }  // namespace rehearse::calibration

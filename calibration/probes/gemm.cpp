@@ -21,7 +21,7 @@ void add_layer(std::vector<Point>& points, const Wanted& wanted, DType type, dou
   put(GemmRole::weight_gradient, {out, in, tokens}, false, 0.3);
 }
 
-std::vector<Point> points_of(const Wanted& wanted) {
+std::vector<Point> gemm_points(const Wanted& wanted) {
   const bool small = is_small(wanted);
   const auto tokens = small ? sizes(32, 4096) : sizes(128, 32768);
   const auto features = small ? sizes(32, 4096) : sizes(128, 32768);
@@ -48,7 +48,7 @@ std::vector<Point> points_of(const Wanted& wanted) {
 
 }  // namespace
 
-const Probe kGemmProbe{"gemm", "GEMMs of linear layers: forward, input and weight gradient", points_of,
+const Probe kGemmProbe{"gemm", "GEMMs of linear layers: forward, input and weight gradient", gemm_points,
                        cannot_run, run_point};
 
 }  // namespace rehearse::calibration

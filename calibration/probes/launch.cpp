@@ -4,13 +4,13 @@
 namespace rehearse::calibration {
 namespace {
 
-std::vector<Point> points_of(const Wanted&) {
+std::vector<Point> launch_points(const Wanted&) {
   return ranked({{LaunchCall{false}, 1, 0.5}, {LaunchCall{true}, 0.9, 0.5}}, 1);
 }
 
 }  // namespace
 
-const Probe kLaunchProbe{"launch", "empty kernels, one by one and from a graph", points_of, cannot_run,
+const Probe kLaunchProbe{"launch", "empty kernels, one by one and from a graph", launch_points, cannot_run,
                          run_point};
 
 }  // namespace rehearse::calibration

@@ -22,7 +22,7 @@ std::vector<Kernel> kernels_of(const Wanted& wanted) {
           MemoryCall{t, MemoryKernel::norm, {n, is_small(wanted) ? 1024 : n}}};
 }
 
-std::vector<Point> points_of(const Wanted& wanted) {
+std::vector<Point> overlap_points(const Wanted& wanted) {
   std::vector<Point> points;
   if (wanted.ranks < 2) return points;
   const Group group = group_of(wanted.ranks, 1, true, wanted.per_node);
@@ -120,7 +120,7 @@ Sample run(Bench& bench, const Work& work) { return attempt(bench, work, time_ov
 
 }  // namespace
 
-const Probe kOverlapProbe{"overlap", "a kernel beside a collective: the slowdown of both", points_of,
+const Probe kOverlapProbe{"overlap", "a kernel beside a collective: the slowdown of both", overlap_points,
                           cannot_run, run};
 
 }  // namespace rehearse::calibration

@@ -18,7 +18,7 @@ std::string utc_now() {
 
 namespace {
 
-bool is_kernel(const Work& work) {
+bool runs_kernel(const Work& work) {
   return !std::holds_alternative<CollectiveCall>(work) && !std::holds_alternative<OverlapCall>(work);
 }
 
@@ -28,7 +28,7 @@ Clocking clocking_of(Bench& bench, OperandSets& sets, const Work& work) {
   constexpr double is_short = 100e-6;
   if (const auto* launch = std::get_if<LaunchCall>(&work))
     return launch->graph ? Clocking::graph : Clocking::stream;
-  if (!bench.graphs || !is_kernel(work)) return Clocking::stream;
+  if (!bench.graphs || !runs_kernel(work)) return Clocking::stream;
   const auto calls = sets.calls(work, 3);
   double each = 0;
   together(bench.ranks, [&] { each = bench.backend.time(calls, Clocking::stream).device_s / 3; });

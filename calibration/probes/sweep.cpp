@@ -14,39 +14,39 @@ namespace {
 using Clock = std::chrono::steady_clock;
 double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-std::vector<Task> sorted(std::vector<Task> tasks) {
+std::vector<ProbePoint> sorted(std::vector<ProbePoint> tasks) {
   std::stable_sort(tasks.begin(), tasks.end(),
-                   [](const Task& a, const Task& b) { return a.point.value > b.point.value; });
+                   [](const ProbePoint& a, const ProbePoint& b) { return a.point.value > b.point.value; });
   return tasks;
 }
 
 }  // namespace
 
-std::vector<Task> tasks_of(const std::vector<const Probe*>& probes, const Wanted& wanted,
-                           const std::set<std::string>& measured, const Backend& backend,
-                           const Ranks& ranks) {
-  std::vector<Task> tasks;
+std::vector<ProbePoint> tasks_of(const std::vector<const Probe*>& probes, const Wanted& wanted,
+                                 const std::set<std::string>& measured, const Backend& backend,
+                                 const Ranks& ranks) {
+  std::vector<ProbePoint> tasks;
   for (const Probe* probe : probes)
     for (const Point& point : probe->points(wanted)) tasks.push_back({probe, point});
   std::set<std::string> seen = measured;
-  std::vector<Task> once;
-  for (const Task& task : sorted(std::move(tasks)))
+  std::vector<ProbePoint> once;
+  for (const ProbePoint& task : sorted(std::move(tasks)))
     if (seen.insert(point_of(task.point.work)).second &&
         !task.probe->can_run(backend, task.point.work, ranks))
       once.push_back(task);
   return once;
 }
 
-std::vector<Task> tasks_of(const std::vector<Point>& points, const std::set<std::string>& measured) {
-  std::vector<Task> tasks;
+std::vector<ProbePoint> tasks_of(const std::vector<Point>& points, const std::set<std::string>& measured) {
+  std::vector<ProbePoint> tasks;
   for (const Point& point : points)
     if (!measured.count(point_of(point.work))) tasks.push_back({&probe_of(point.work), point});
   return sorted(std::move(tasks));
 }
 
-std::vector<Task> within(const std::vector<Task>& tasks, double seconds) {
-  std::vector<Task> taken;
-  for (const Task& task : tasks) {
+std::vector<ProbePoint> within(const std::vector<ProbePoint>& tasks, double seconds) {
+  std::vector<ProbePoint> taken;
+  for (const ProbePoint& task : tasks) {
     if (task.point.seconds > seconds) continue;
     seconds -= task.point.seconds;
     taken.push_back(task);
@@ -57,7 +57,7 @@ std::vector<Task> within(const std::vector<Task>& tasks, double seconds) {
 // The first estimate counts as much as two seconds of experience.
 double Pace::correction() const { return (taken_ + 2) / (estimated_ + 2); }
 
-const Task* Pace::next(double elapsed) {
+const ProbePoint* Pace::next(double elapsed) {
   while (at_ < tasks_.size() && elapsed + tasks_[at_].point.seconds * correction() > budget_) ++at_;
   return at_ < tasks_.size() ? &tasks_[at_] : nullptr;
 }
@@ -127,7 +127,7 @@ void in_table_order(std::vector<Tally>& tallies) {
 
 }  // namespace
 
-Sweep run_sweep(Bench& bench, std::vector<Task> tasks, double budget_s, const SweepHooks& hooks) {
+Sweep run_sweep(Bench& bench, std::vector<ProbePoint> tasks, double budget_s, const SweepHooks& hooks) {
   Sweep sweep;
   const bool leads = bench.ranks.rank() == 0;
   const size_t all = tasks.size();
@@ -138,7 +138,7 @@ Sweep run_sweep(Bench& bench, std::vector<Task> tasks, double budget_s, const Sw
     sweep.interrupted = bench.ranks.any(hooks.stop());
     std::string order;
     const bool chooses = leads && !sweep.interrupted && !trouble;
-    if (const Task* task = chooses ? pace.next(since(start)) : nullptr) try {
+    if (const ProbePoint* task = chooses ? pace.next(since(start)) : nullptr) try {
         hooks.show(*task, pace, since(start));
         order = nlohmann::json{{"probe", task->probe->name}, {"work", to_json(task->point.work)}}.dump();
       } catch (...) {

@@ -48,7 +48,7 @@ SampleWriter::~SampleWriter() {
 void SampleWriter::append(const std::string& json_line) {
   const std::string line = json_line + "\n";
   ssize_t wrote = 0;
-  do wrote = write(fd_, line.data(), line.size());
+  do wrote = ::write(fd_, line.data(), line.size());
   while (wrote < 0 && errno == EINTR);
   if (wrote != static_cast<ssize_t>(line.size())) refuse(path_, "cannot write a sample");
 }

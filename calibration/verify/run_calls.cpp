@@ -6,15 +6,11 @@
 
 #include "calibration/measure/agree.hpp"
 #include "calibration/verify/verify.hpp"
+#include "calibration/work/arena.hpp"
 
 namespace rehearse::calibration {
 
 namespace {
-
-constexpr double kRotation = 3;     // x last cache, as the probes rotate
-constexpr double kAlignment = 512;  // of operands
-
-double aligned(double bytes) { return std::ceil(bytes / kAlignment) * kAlignment; }
 
 double set_bytes(const Work& work) {
   double bytes = 0;

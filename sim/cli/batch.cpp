@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-[[noreturn]] void refuse(const std::string& key, const std::string& message, const std::string& hint) {
+[[noreturn]] void refuse_line(const std::string& key, const std::string& message, const std::string& hint) {
   throw InputErrors(InputError{{}, key, "E-BATCH-LINE", message, hint});
 }
 
@@ -24,9 +24,10 @@ std::vector<std::string> sets_of(const Json& request) {
   std::vector<std::string> sets;
   if (!request.contains("set")) return sets;
   const std::string hint = R"(as in "set": ["layout.tp=4"])";
-  if (!request["set"].is_array()) refuse("set", "set is no list of KEY.PATH=VALUE", hint);
+  if (!request["set"].is_array()) refuse_line("set", "set is no list of KEY.PATH=VALUE", hint);
   for (const auto& set : request["set"]) {
-    if (!set.is_string()) refuse("set", "set holds " + set.dump() + ", which is no KEY.PATH=VALUE", hint);
+    if (!set.is_string())
+      refuse_line("set", "set holds " + set.dump() + ", which is no KEY.PATH=VALUE", hint);
     sets.push_back(set.get<std::string>());
   }
   return sets;
@@ -48,14 +49,15 @@ bool too_deep(const std::string& line) {
 }
 
 Json parse(const std::string& line) {
-  if (too_deep(line)) refuse("", "this is nested more than 64 levels deep", "one object a line");
+  if (too_deep(line)) refuse_line("", "this is nested more than 64 levels deep", "one object a line");
   Json request;
   try {
     request = Json::parse(line);
   } catch (const Json::exception& e) {
-    refuse("", printable(std::string("this is no JSON: ") + e.what()), "one object a line");
+    refuse_line("", printable(std::string("this is no JSON: ") + e.what()), "one object a line");
   }
-  if (!request.is_object()) refuse("", "a request is an object", R"({"id": 1, "scenario": "7b-8xa100-dp"})");
+  if (!request.is_object())
+    refuse_line("", "a request is an object", R"({"id": 1, "scenario": "7b-8xa100-dp"})");
   return request;
 }
 
@@ -127,7 +129,7 @@ class Batch {
     static constexpr const char* kInline = "<request>";
     const bool text = scenario.is_string() && scenario.get<std::string>().find('\n') != std::string::npos;
     if (!scenario.is_object() && !scenario.is_string())
-      refuse("scenario", "scenario is neither a name, a path, YAML text nor an object", "");
+      refuse_line("scenario", "scenario is neither a name, a path, YAML text nor an object", "");
     if (scenario.is_string() && !text)
       return load_scenario(resolve_scenario(path_of(scenario), roots_), sets, roots_, files_);
     files_.hold(kInline, text ? scenario.get<std::string>() : yaml_of(scenario));
@@ -135,7 +137,7 @@ class Batch {
   }
   static std::string path_of(const Json& scenario) {
     const auto path = scenario.get<std::string>();
-    if (path == "-") refuse("scenario", "standard input holds the requests", "");
+    if (path == "-") refuse_line("scenario", "standard input holds the requests", "");
     return path;
   }
 

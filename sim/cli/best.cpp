@@ -24,10 +24,6 @@ struct BestOptions {
   std::vector<std::string> ranks;
 };
 
-[[noreturn]] void refuse(const std::string& message, const std::string& hint) {
-  throw InputErrors(InputError{{}, "", "E-CLI", message, hint});
-}
-
 bool read_options(const Invocation& invocation, BestOptions& options, std::ostream& out) {
   namespace po = boost::program_options;
   po::options_description extra("best");

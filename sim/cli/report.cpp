@@ -26,17 +26,17 @@ struct ReportOptions {
   EngineOptions engine;
 };
 
-struct Drawing {
+struct DrawnFigure {
   std::string file, svg;
 };
 // What is to be written.
 struct Results {
   Page page;
   std::vector<FigureRun> runs;
-  std::vector<Drawing> figures;
+  std::vector<DrawnFigure> figures;
 };
 
-[[noreturn]] void refuse(const std::string& code, const std::string& message, const std::string& hint) {
+[[noreturn]] void refuse_as(const std::string& code, const std::string& message, const std::string& hint) {
   throw InputErrors(InputError{{}, "", code, message, hint});
 }
 
@@ -59,23 +59,24 @@ bool read_options(const Invocation& invocation, ReportOptions& options, std::ost
   if (!inputs) return false;
   options.inputs = *inputs;
   if (options.output.empty() && options.svg.empty())
-    refuse("E-CLI", "neither a page nor figures are asked for",
-           "name one, as in -o step.html or --svg figures");
+    refuse_as("E-CLI", "neither a page nor figures are asked for",
+              "name one, as in -o step.html or --svg figures");
   check_outputs(options.inputs, {{"-o", options.output}});
   engine_by_name(options.engine.engine), fold_by_name(options.engine.fold);
   if (!options.output.empty() && page_template().empty())
-    refuse("E-REPORT-BUILD", "this build has no page: node, npm or their packages were missing",
-           "install nodejs and npm (tools/setup does), then configure and build again");
+    refuse_as("E-REPORT-BUILD", "this build has no page: node, npm or their packages were missing",
+              "install nodejs and npm (tools/setup does), then configure and build again");
   return true;
 }
 
 // A name that is a file's anywhere, and not taken by another figure.
-std::string file_name(const std::vector<Drawing>& figures, const std::string& run, const std::string& what) {
+std::string file_name(const std::vector<DrawnFigure>& figures, const std::string& run,
+                      const std::string& what) {
   std::string stem;
   for (char c : run) stem += std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' ? c : '-';
   for (int n = 1;; ++n) {
     std::string name = fmt::format("{}{}-{}.svg", stem, n > 1 ? fmt::format("-{}", n) : "", what);
-    if (std::none_of(figures.begin(), figures.end(), [&](const Drawing& d) { return d.file == name; }))
+    if (std::none_of(figures.begin(), figures.end(), [&](const DrawnFigure& d) { return d.file == name; }))
       return name;
   }
 }
@@ -151,7 +152,7 @@ void write_figures(Results& results, const ReportOptions& options, std::ostream&
   std::error_code failed;
   std::filesystem::create_directories(options.svg, failed);
   if (failed)
-    refuse("E-FILE-WRITE", "cannot make the folder " + quote(options.svg) + ": " + failed.message(), "");
+    refuse_as("E-FILE-WRITE", "cannot make the folder " + quote(options.svg) + ": " + failed.message(), "");
   for (const auto& figure : results.figures) write_output(options.svg + "/" + figure.file, figure.svg, out);
   if (!options.quiet) std::cerr << fmt::format("figures: {} in {}\n", results.figures.size(), options.svg);
 }

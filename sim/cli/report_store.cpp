@@ -39,13 +39,6 @@ std::vector<std::string> keys_of(const Store& store, const std::vector<StoredPoi
   return keys;
 }
 
-std::string value_of(const Point& point, const std::string& key) {
-  std::string value;  // the last one counts
-  for (const auto& setting : point.settings)
-    if (auto [name, text] = read_setting(setting); name == key) value = std::move(text);
-  return value;
-}
-
 const PageColumn* figure(const PageSweep& sweep, const std::string& name) {
   const auto found = std::find_if(sweep.figures.begin(), sweep.figures.end(),
                                   [&](const PageColumn& column) { return column.name == name; });

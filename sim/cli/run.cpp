@@ -23,7 +23,8 @@ struct RunOptions {
   std::vector<std::string> expect;
 };
 
-[[noreturn]] void refuse(const std::string& option, const std::string& message, const std::string& hint) {
+[[noreturn]] void refuse_option(const std::string& option, const std::string& message,
+                                const std::string& hint) {
   throw InputErrors(InputError{{}, option, "E-CLI", message, hint});
 }
 
@@ -31,7 +32,7 @@ template <size_t N>
 void require_one_of(const std::string& option, const std::string& value, const std::string_view (&names)[N]) {
   for (auto name : names)
     if (name == value) return;
-  refuse(option, option + " does not know " + quote(value), suggest(value, names));
+  refuse_option(option, option + " does not know " + quote(value), suggest(value, names));
 }
 
 // A bound on a figure of the JSON: "step_time_s<=18.5".
@@ -45,7 +46,7 @@ Expectation parse_expectation(const std::string& text) {
   const std::string hint =
       "write KEY<=NUMBER, KEY>=NUMBER, KEY<NUMBER, KEY>NUMBER or KEY==NUMBER, as in step_time_s<=20";
   if (at == std::string::npos || at == 0)
-    refuse("--expect", "--expect " + quote(text) + " is no comparison", hint);
+    refuse_option("--expect", "--expect " + quote(text) + " is no comparison", hint);
   size_t end = at + 1;
   while (end < text.size() && text[end] == '=') ++end;
   Expectation e{text, text.substr(0, at), text.substr(at, end - at), 0};
@@ -53,7 +54,7 @@ Expectation parse_expectation(const std::string& text) {
   const auto [last, error] = std::from_chars(first, text.data() + text.size(), e.bound);
   const bool known = e.op == "<=" || e.op == ">=" || e.op == "<" || e.op == ">" || e.op == "==";
   if (!known || error != std::errc() || last != text.data() + text.size() || !std::isfinite(e.bound))
-    refuse("--expect", "--expect " + quote(text) + " is no comparison", hint);
+    refuse_option("--expect", "--expect " + quote(text) + " is no comparison", hint);
   return e;
 }
 
@@ -77,24 +78,25 @@ double figure(const nlohmann::json& report, const Expectation& e) {
         at->is_array() && bad == std::errc() && stop == key.data() + key.size() && item < at->size();
     const bool there = index || (at->is_object() && at->contains(key));
     if (!there && !at->is_object())
-      refuse("--expect", "the report has no figure " + quote(e.key),
-             at->is_array()
-                 ? "a list of " + std::to_string(at->size()) + ": name one by its number, from 0"
-                 : quote(e.key.substr(0, begin > 0 ? begin - 1 : 0)) + " is a figure and has no parts");
+      refuse_option(
+          "--expect", "the report has no figure " + quote(e.key),
+          at->is_array()
+              ? "a list of " + std::to_string(at->size()) + ": name one by its number, from 0"
+              : quote(e.key.substr(0, begin > 0 ? begin - 1 : 0)) + " is a figure and has no parts");
     if (!there) {
       std::vector<std::string> keys;
       if (at->is_object())
         for (const auto& [name, value] : at->items()) keys.push_back(name);
       const std::vector<std::string_view> views(keys.begin(), keys.end());
-      refuse("--expect", "the report has no figure " + quote(e.key), suggest(key, views));
+      refuse_option("--expect", "the report has no figure " + quote(e.key), suggest(key, views));
     }
     at = index ? &(*at)[item] : &(*at)[key];
     begin = dot + 1;
   }
   if (at->is_boolean()) return at->get<bool>() ? 1 : 0;
   if (!at->is_number())
-    refuse("--expect", quote(e.key) + " is not a number of the report",
-           "name one figure, as in memory.peak_bytes");
+    refuse_option("--expect", quote(e.key) + " is not a number of the report",
+                  "name one figure, as in memory.peak_bytes");
   return at->get<double>();
 }
 
@@ -124,7 +126,7 @@ std::vector<RankId> parse_ranks(const std::string& text) {
       next = second.ptr, error = second.ec;
     }
     if (error != std::errc() || next != end || first < 0 || last < first || last - first > 1'000'000)
-      refuse("--trace-ranks", "--trace-ranks " + quote(text) + " is no list of ranks", hint);
+      refuse_option("--trace-ranks", "--trace-ranks " + quote(text) + " is no list of ranks", hint);
     for (int rank = first; rank <= last; ++rank) ranks.emplace_back(rank);
     begin = comma + 1;
   }
@@ -177,19 +179,20 @@ void check_options(const RunOptions& options, const CommonOptions& common) {
                                  {"--links", options.links}});
   if (!options.stop_after.empty() &&
       (!options.trace.empty() || !options.expect.empty() || !common.json.empty() || !options.links.empty()))
-    refuse("--stop-after",
-           "--stop-after ends before there is a report: --trace, --expect, --links and --json have nothing "
-           "to say",
-           "leave them out, or leave out --stop-after");
+    refuse_option(
+        "--stop-after",
+        "--stop-after ends before there is a report: --trace, --expect, --links and --json have nothing "
+        "to say",
+        "leave them out, or leave out --stop-after");
   static constexpr std::string_view forms[] = {"layout", "schedule", "graph", "timeline"};
   static constexpr std::string_view details[] = {"chunk", "kernel"};
   if (!options.stop_after.empty())
     require_one_of("--stop-after", options.stop_after, forms);
   else if (!options.dump.empty())
-    refuse("--dump", "--dump needs --stop-after", "as in --stop-after graph --dump graph.txt");
+    refuse_option("--dump", "--dump needs --stop-after", "as in --stop-after graph --dump graph.txt");
   require_one_of("--trace-detail", options.trace_detail, details);
   if (options.trace.empty() && (!options.trace_ranks.empty() || options.trace_detail != "chunk"))
-    refuse("--trace", "--trace-ranks and --trace-detail need --trace", "as in --trace step.json.gz");
+    refuse_option("--trace", "--trace-ranks and --trace-detail need --trace", "as in --trace step.json.gz");
   engine_by_name(options.engine.engine);
   fold_by_name(options.engine.fold);
 }

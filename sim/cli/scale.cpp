@@ -22,10 +22,6 @@ struct ScaleOptions {
   bool weak = false, strong = false;
 };
 
-[[noreturn]] void refuse(const std::string& message, const std::string& hint) {
-  throw InputErrors(InputError{{}, "", "E-CLI", message, hint});
-}
-
 bool read_options(const Invocation& invocation, ScaleOptions& options, std::ostream& out) {
   namespace po = boost::program_options;
   po::options_description extra("scale");

@@ -24,10 +24,6 @@ struct ScheduleOptions {
   int width = 0;
 };
 
-[[noreturn]] void refuse(std::string message, std::string hint) {
-  throw InputErrors(InputError{{}, "", "E-CLI", std::move(message), std::move(hint)});
-}
-
 enum class GridLook { automatic, ascii, unicode, colour };
 constexpr Named<GridLook> kGrids[] = {
     {"auto", "unicode on a terminal, else ascii", GridLook::automatic},

@@ -26,10 +26,6 @@ struct SchedulesOptions {
   int width = 120;
 };
 
-[[noreturn]] void refuse(std::string message, std::string hint) {
-  throw InputErrors(InputError{{}, "", "E-CLI", std::move(message), std::move(hint)});
-}
-
 bool read_options(const Invocation& invocation, SchedulesOptions& options, std::ostream& out) {
   namespace po = boost::program_options;
   po::options_description extra("schedules");

@@ -40,10 +40,6 @@ void stop_on_signals() {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaction(signal, &action, nullptr);
 }
 
-[[noreturn]] void refuse(const std::string& message, const std::string& hint) {
-  throw InputErrors(InputError{{}, "", "E-CLI", message, hint});
-}
-
 std::optional<size_t> whole_number(std::string_view text, size_t most) {
   size_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);

@@ -39,13 +39,6 @@ std::string quoted(const std::string& cell) {  // RFC 4180
   return text + '"';
 }
 
-std::string value_of(const Point& point, const std::string& key) {
-  for (auto it = point.settings.rbegin(); it != point.settings.rend(); ++it)
-    if (it->size() > key.size() && it->starts_with(key) && (*it)[key.size()] == '=')
-      return it->substr(key.size() + 1);
-  return "";
-}
-
 void count(const SweepItem& item, SweepSummary& summary, size_t shared) {
   const Outcome& outcome = item.outcome;
   if (!item.reused) ++summary.priced;

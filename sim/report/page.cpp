@@ -14,7 +14,7 @@ using Json = nlohmann::ordered_json;
 
 namespace {
 
-std::string print(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+std::string compact(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 void join(std::string& text, std::string_view key, const std::vector<std::string>& parts) {
   text += ",\"" + std::string(key) + "\":[";
@@ -121,16 +121,16 @@ PagePart page_part(const std::string& source, const std::string& text) {
       rows.erase(
           std::remove_if(rows.begin(), rows.end(), [](const Json& row) { return row.contains("refused"); }),
           rows.end());
-      part.json = print(kept);
+      part.json = compact(kept);
     } else if (json.contains("families")) {
       part.kind = PagePart::Kind::score;
       require_score(json);
-      part.json = print({{"source", source},
-                         {"families", json["families"]},
-                         {"mean_of_families", json["mean_of_families"]}});
+      part.json = compact({{"source", source},
+                           {"families", json["families"]},
+                           {"mean_of_families", json["mean_of_families"]}});
     } else {
       require_run(json);
-      part.json = print({{"source", source}, {"report", json}});
+      part.json = compact({{"source", source}, {"report", json}});
     }
   } catch (const std::exception& e) {
     refuse(source, std::string("is not a result that can be shown: ") + e.what());
@@ -142,18 +142,18 @@ std::string page_sweep(const PageSweep& sweep) {
   Json settings = Json::array(), figures = Json::array();
   for (const auto& column : sweep.settings) settings.push_back(column_json(column));
   for (const auto& column : sweep.figures) figures.push_back(column_json(column));
-  return print({{"name", sweep.name},
-                {"source", sweep.source},
-                {"rows", sweep.verdict.size()},
-                {"capacity_bytes", sweep.capacity_bytes},
-                {"verdict", column_json({"verdict", sweep.verdict, {}})},
-                {"code", column_json({"code", sweep.code, {}})},
-                {"settings", settings},
-                {"figures", figures}});
+  return compact({{"name", sweep.name},
+                  {"source", sweep.source},
+                  {"rows", sweep.verdict.size()},
+                  {"capacity_bytes", sweep.capacity_bytes},
+                  {"verdict", column_json({"verdict", sweep.verdict, {}})},
+                  {"code", column_json({"code", sweep.code, {}})},
+                  {"settings", settings},
+                  {"figures", figures}});
 }
 
 std::string page_payload(const Page& page) {
-  std::string text = "{\"page\":1,\"title\":" + print(page.title) + ",\"version\":" + print(page.version);
+  std::string text = "{\"page\":1,\"title\":" + compact(page.title) + ",\"version\":" + compact(page.version);
   join(text, "runs", page.runs);
   join(text, "sweeps", page.sweeps);
   join(text, "sensitivities", page.sensitivities);

@@ -74,7 +74,7 @@ Json timeline_json(const PageTimeline& timeline) {
   return {{"names", timeline.names}, {"transfers_left_out", timeline.transfers_left_out}, {"stages", stages}};
 }
 
-Json memory_json(const MemoryReport& memory) {
+Json memory_over_time(const MemoryReport& memory) {
   Json stages = Json::array();
   for (const auto& stage : memory.stages) {
     Json time = Json::array(), activations = Json::array(), logits = Json::array();
@@ -88,7 +88,7 @@ Json memory_json(const MemoryReport& memory) {
   return stages;
 }
 
-std::string recompute_text(const Recompute& r) {
+std::string recompute_of_chunk(const Recompute& r) {
   if (r.full_layers >= 0) return fmt::format("full of the first {} layers of a chunk", r.full_layers);
   return r.kind == RecomputeKind::none ? "none" : r.kind == RecomputeKind::selective ? "selective" : "full";
 }
@@ -148,7 +148,7 @@ std::vector<std::pair<std::string, std::string>> page_setup(const Scenario& s, i
           {"schedule", fmt::format("{}, {} chunk{} a stage", s.schedule, l.chunks, l.chunks == 1 ? "" : "s")},
           {"batch", fmt::format("{} sequences of {} tokens; {} micro-batches of {} a replica", s.batch.global,
                                 s.batch.sequence, s.micro_batches(), s.batch.micro)},
-          {"recompute", recompute_text(s.recompute)},
+          {"recompute", recompute_of_chunk(s.recompute)},
           {"precision", fmt::format("{} compute, {} weights, {} gradients, {} optimizer",
                                     dtype_name(s.precision.compute), dtype_name(s.precision.params),
                                     dtype_name(s.precision.grads), dtype_name(s.precision.optimizer))}};
@@ -165,7 +165,7 @@ std::string page_run(const std::string& source, const std::string& scenario_text
                   {"setup", setup},
                   {"report", Json::parse(to_json(report, scenario))},
                   {"timeline", timeline_json(timeline)},
-                  {"memory_over_time", memory_json(report.memory)}};
+                  {"memory_over_time", memory_over_time(report.memory)}};
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

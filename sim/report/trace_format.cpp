@@ -74,7 +74,7 @@ std::string_view collective_name(CollectiveOp op, bool receives) {
   return "unknown";
 }
 
-std::string_view dtype_name(DType type) {
+std::string_view torch_dtype(DType type) {
   switch (type) {
     case DType::fp32:
     case DType::tf32:
@@ -150,7 +150,7 @@ void message_args(Args& args, const Traffic& traffic) {
   const double whole = traffic.bytes_per_call / bytes_of(traffic.dtype), part = whole / traffic.group_size;
   args.number("In msg nelems", std::llround(traffic.op == CollectiveOp::all_gather ? part : whole));
   args.number("Out msg nelems", std::llround(traffic.op == CollectiveOp::reduce_scatter ? part : whole));
-  args.text("dtype", dtype_name(traffic.dtype));
+  args.text("dtype", torch_dtype(traffic.dtype));
 }
 
 void traffic_args(Args& args, const TraceForm& form, const Traffic& traffic, bool receives) {

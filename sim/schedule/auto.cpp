@@ -11,7 +11,7 @@ namespace rehearse {
 
 namespace {
 
-constexpr int64_t kWork = 30'000'000;  // actions replayed while improving
+constexpr int64_t kReplayed = 30'000'000;  // actions replayed while improving
 
 struct Best {
   const BuildOptions& options;
@@ -69,7 +69,7 @@ Schedule build_auto(const PipelineShape& shape, const BuildOptions& options) {
                            " chunk activations on each stage",
                        "the least is one for each of the stage's chunks"});
   for (auto& [length, schedule] : best.found) {
-    improve(schedule, options, max_live, kWork / int64_t(best.found.size()));
+    improve(schedule, options, max_live, kReplayed / int64_t(best.found.size()));
     length = duration_of(time_actions(schedule, options.costs), options);
   }
   auto& [length, schedule] = *std::min_element(

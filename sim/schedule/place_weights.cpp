@@ -10,7 +10,7 @@ namespace {
 
 constexpr double kClose = 1e-9;  // s x work: gaps below it are rounding
 
-struct StageState {
+struct StageCursor {
   std::vector<Action> order;  // what stays: forwards and input gradients
   size_t next = 0;
   double free = 0, live = 0, idle = 0;
@@ -40,7 +40,7 @@ class WeightPlacer {
       int best = -1;
       double start = 0;
       for (size_t s = 0; s < stages_.size(); ++s) {
-        const StageState& stage = stages_[s];
+        const StageCursor& stage = stages_[s];
         if (stage.next == stage.order.size()) continue;
         const double ready = arrivals_.ready(stage.order[stage.next]);
         if (ready == Arrivals::kNever) continue;
@@ -65,7 +65,7 @@ class WeightPlacer {
   double length(const Action& a) const { return costs_.of(a.kind, a.chunk.value); }
 
   void run_weight(size_t s) {
-    StageState& stage = stages_[s];
+    StageCursor& stage = stages_[s];
     stage.free += length(stage.weights.front());
     stage.live -= costs_.weight_hold;
     result_.stages[s].push_back(stage.weights.front());
@@ -78,12 +78,12 @@ class WeightPlacer {
     for (const auto& stage : stages_) most = std::max(most, stage.idle);
     for (double idle : before_) most_before = std::max(most_before, idle);
     if (!before_.empty()) most = std::max(most, most_before - before_[s]);
-    const StageState& stage = stages_[s];
+    const StageCursor& stage = stages_[s];
     return arrivals_.ready(stage.order[stage.next]) - stage.free > most - stage.idle + kClose;
   }
 
   void advance(size_t s) {
-    StageState& stage = stages_[s];
+    StageCursor& stage = stages_[s];
     const Action a = stage.order[stage.next];
     const bool forward = a.kind == ActionKind::forward;
     const double ready = arrivals_.ready(a), more = forward ? 1 : costs_.weight_hold - 1;
@@ -105,7 +105,7 @@ class WeightPlacer {
   double max_live_;
   FillRule rule_;
   std::vector<double> before_;
-  std::vector<StageState> stages_;
+  std::vector<StageCursor> stages_;
   Arrivals arrivals_;
   Schedule result_;
 };

@@ -6,7 +6,7 @@
 namespace rehearse {
 
 // Actions replayed while improving: well below a second.
-static constexpr int64_t kWork = 20'000'000;
+static constexpr int64_t kSearched = 20'000'000;
 
 // The orders of the hand-made schedule `known` and of list schedules that trade idling now for idling later,
 // with weight gradients set by each rule.
@@ -31,7 +31,7 @@ static Schedule search(const char* name, const BuildOptions& options, const Sche
       if (const auto found = list_schedule(known.shape, options.costs, {max_live, fill, patience, true}))
         consider_order(*found);
   if (best.stages.empty()) best = known;
-  improve(best, options, max_live, kWork);
+  improve(best, options, max_live, kSearched);
   best.name = name;
   return best;
 }

@@ -10,7 +10,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-[[noreturn]] void refuse(const std::string& file, const std::string& message, const std::string& hint) {
+[[noreturn]] void refuse_score(const std::string& file, const std::string& message, const std::string& hint) {
   throw InputErrors(InputError{{file, 0, 0, ""}, "", "E-SCORE-FILE", message, hint});
 }
 
@@ -29,20 +29,20 @@ KnownError read_known_error(const std::string& file, const std::string& text, co
   const char* hint = "rehearse score TRUTH --json FILE makes one";
   if (!json.is_object() || !json.contains("families") || !json["families"].is_array() ||
       !json.contains("mean_of_families") || !json["mean_of_families"].is_number())
-    refuse(file, "this is not what rehearse score --json writes", hint);
+    refuse_score(file, "this is not what rehearse score --json writes", hint);
   std::vector<std::string> names;
   for (const Json& row : json["families"]) {
     if (!row.is_object() || !row.contains("family") || !row["family"].is_string())
-      refuse(file, "this is not what rehearse score --json writes", hint);
+      refuse_score(file, "this is not what rehearse score --json writes", hint);
     const auto mape = mape_of(row);
     if (!mape) continue;
     names.push_back(row["family"].get<std::string>());
     if (names.back() == family) return {*mape, printable(file) + ", family " + printable(family)};
   }
-  if (names.empty()) refuse(file, "the score has no family with rows, so no error is known", hint);
+  if (names.empty()) refuse_score(file, "the score has no family with rows, so no error is known", hint);
   if (!family.empty()) {
     const std::vector<std::string_view> known(names.begin(), names.end());
-    refuse(file, "the score has no rows of a family " + quote(family), suggest(family, known));
+    refuse_score(file, "the score has no rows of a family " + quote(family), suggest(family, known));
   }
   return {json["mean_of_families"].get<double>(), printable(file) + ", mean of families"};
 }

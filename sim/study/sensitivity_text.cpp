@@ -7,13 +7,13 @@
 
 namespace rehearse {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 namespace {
 
-void add_points(const Curve& curve, Json& points) {
+void add_points(const Curve& curve, OrderedJson& points) {
   for (const auto& point : curve.points) {
-    Json entry = {{"knob", curve.knob}, {"factor", point.factor}};
+    OrderedJson entry = {{"knob", curve.knob}, {"factor", point.factor}};
     if (!point.refused.empty()) {
       entry["refused"] = point.refused;
       entry["why"] = point.why;
@@ -27,9 +27,9 @@ void add_points(const Curve& curve, Json& points) {
   }
 }
 
-Json summary_of(const Curve& curve) {
-  Json entry = {{"knob", curve.knob}, {"swing", curve.swing}};
-  entry["elasticity"] = curve.elasticity ? Json(*curve.elasticity) : Json();
+OrderedJson summary_of(const Curve& curve) {
+  OrderedJson entry = {{"knob", curve.knob}, {"swing", curve.swing}};
+  entry["elasticity"] = curve.elasticity ? OrderedJson(*curve.elasticity) : OrderedJson();
   entry["break_even"] = curve.break_even;
   return entry;
 }
@@ -54,12 +54,12 @@ std::string cell(const CurvePoint& point) {
 }  // namespace
 
 std::string to_sensitivity_json(const std::string& name, const std::vector<Curve>& curves) {
-  Json points = Json::array(), knobs = Json::array();
+  OrderedJson points = OrderedJson::array(), knobs = OrderedJson::array();
   for (const auto& curve : curves) {
     add_points(curve, points);
     knobs.push_back(summary_of(curve));
   }
-  const Json json{
+  const OrderedJson json{
       {"schema", 1}, {"name", name}, {"sensitivity", std::move(points)}, {"knobs", std::move(knobs)}};
   return json.dump(2) + "\n";
 }

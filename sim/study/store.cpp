@@ -24,7 +24,7 @@ using sqlite::Statement;
 
 namespace {
 
-[[noreturn]] void refuse(const std::string& file, const std::string& message, const std::string& hint) {
+[[noreturn]] void refuse_store(const std::string& file, const std::string& message, const std::string& hint) {
   sqlite::refuse(file, "E-STORE-FILE", message, hint);
 }
 
@@ -52,9 +52,9 @@ class WriterLock {
   bool take(const std::string& store) {
     file_ = open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
     if (file_ < 0)
-      refuse(store,
-             std::string("the store cannot be written: its folder takes no file: ") + std::strerror(errno),
-             "");
+      refuse_store(
+          store,
+          std::string("the store cannot be written: its folder takes no file: ") + std::strerror(errno), "");
     struct stat held {
     }, named{};
     const bool locked = flock(file_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;  // or knows no locks
@@ -77,23 +77,23 @@ bool has_bytes(const std::string& path) {
 void check_head(const std::string& path) {
   const char* hint = "name a file that rehearse sweep made, or one that is not there yet";
   std::error_code failed;
-  if (!fs::is_regular_file(path, failed)) refuse(path, "this is no file", hint);
+  if (!fs::is_regular_file(path, failed)) refuse_store(path, "this is no file", hint);
   std::ifstream file(path, std::ios::binary);
   unsigned char head[100] = {};
   file.read(reinterpret_cast<char*>(head), sizeof head);
   const uint32_t id =
       uint32_t(head[68]) << 24 | uint32_t(head[69]) << 16 | uint32_t(head[70]) << 8 | head[71];
   if (file.bad() || (!file && file.gcount() == 0 && has_bytes(path)))
-    refuse(path, "the store cannot be read", "");
+    refuse_store(path, "the store cannot be read", "");
   if (!file || std::memcmp(head, "SQLite format 3", 16) != 0 || id != kStoreId)
-    refuse(path, "this is no store of results", hint);
+    refuse_store(path, "this is no store of results", hint);
 }
 
 void check_database(const Database& database) {
   Statement check(database, "PRAGMA quick_check(1)");
   if (!check.step() || check.text(0) != "ok")
-    refuse(database.file, "the store is damaged: " + printable(check.text(0)),
-           "name another file; sqlite3 can show what is left of this one");
+    refuse_store(database.file, "the store is damaged: " + printable(check.text(0)),
+                 "name another file; sqlite3 can show what is left of this one");
   Statement about(database, "SELECT value FROM about WHERE key = 'code'");
   const std::string code = about.step() ? about.text(0) : "";
   if (code != code_version())
@@ -122,7 +122,7 @@ Database open_database(const std::string& path, Store::Mode mode) {
   Database database(path, escaped(path) + (fixed ? "?immutable=1" : ""),
                     fixed ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE);
   if (mode == Store::Mode::write && sqlite3_db_readonly(database.handle.get(), "main") != 0)
-    refuse(path, "the store cannot be written", "");
+    refuse_store(path, "the store cannot be written", "");
   return database;
 }
 
@@ -141,8 +141,8 @@ Database open_checked(const std::string& path, Store::Mode mode) {
 void create(const std::string& path, const std::vector<StoredStudy>& studies,
             const std::vector<StoredPoint>& points) {
   if (has_bytes(path + "-wal"))
-    refuse(path, "a store of this name is gone, and its -wal file is not",
-           "move " + quote(path + "-wal") + " away, or bring the store back");
+    refuse_store(path, "a store of this name is gone, and its -wal file is not",
+                 "move " + quote(path + "-wal") + " away, or bring the store back");
   const std::string draft = path + "-new";
   std::error_code failed;
   for (const char* end : {"", "-journal", "-wal", "-shm"}) fs::remove(draft + end, failed);
@@ -163,7 +163,7 @@ void create(const std::string& path, const std::vector<StoredStudy>& studies,
   fs::remove(draft, failed);
   if (!done && error == EEXIST)
     sqlite::refuse(path, "E-STORE-BUSY", "another sweep made the store meanwhile", "wait for it, then go on");
-  if (!done) refuse(path, "the store cannot be made: " + why, "");
+  if (!done) refuse_store(path, "the store cannot be made: " + why, "");
 }
 
 }  // namespace
@@ -177,7 +177,7 @@ Store::Store(const std::string& path, Mode mode) : impl_(new Impl) {
   std::error_code failed;
   const bool there = fs::exists(fs::symlink_status(path, failed));
   if (!there && mode == Mode::read)
-    refuse(path, "there is no such store", "rehearse sweep STUDY --store FILE makes one");
+    refuse_store(path, "there is no such store", "rehearse sweep STUDY --store FILE makes one");
   if (there) check_head(path);
   if (mode == Mode::write) impl_->lock = std::make_unique<WriterLock>(path);
   if (!there) create(path, {}, {});
@@ -211,7 +211,7 @@ void create_store(const std::string& path, const std::vector<StoredStudy>& studi
   const WriterLock lock(path);
   std::error_code failed;
   if (fs::exists(fs::symlink_status(path, failed)))
-    refuse(path, "there is a file of this name", "name one that is not there yet");
+    refuse_store(path, "there is a file of this name", "name one that is not there yet");
   create(path, studies, points);
 }
 

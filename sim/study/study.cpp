@@ -231,6 +231,12 @@ void unroll(const Parts& parts, const StudyBase& base, const DataRoots& roots, S
 
 }  // namespace
 
+std::string value_of(const Point& point, const std::string& key) {
+  for (auto it = point.settings.rbegin(); it != point.settings.rend(); ++it)
+    if (it->starts_with(key + '=')) return it->substr(key.size() + 1);
+  return "";
+}
+
 Study read_study(const std::string& path, const std::vector<std::string>& sets, const DataRoots& roots) {
   Study study;
   study.file = path;

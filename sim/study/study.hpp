@@ -11,6 +11,8 @@ namespace rehearse {
 struct Point {
   std::vector<std::string> settings;
 };
+// What a point sets KEY to, the last one where it sets it twice; empty where it does not.
+std::string value_of(const Point& point, const std::string& key);
 
 struct Study {
   std::string file;               // as given on the command line

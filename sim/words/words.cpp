@@ -121,6 +121,10 @@ int run_guarded(const std::function<int(std::ostream& out)>& command) {
   }
 }
 
+void refuse(const std::string& message, const std::string& hint) {
+  throw InputErrors(InputError{{}, "", "E-CLI", message, hint});
+}
+
 void write_output(const std::string& path, const std::string& text, std::ostream& out) {
   if (path == "-") {
     out << text;

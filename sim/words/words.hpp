@@ -37,6 +37,9 @@ int run_guarded(const std::function<int(std::ostream& out)>& command);
 // Writes a whole file, or to `out` for "-". Throws InputErrors (E-FILE-WRITE).
 void write_output(const std::string& path, const std::string& text, std::ostream& out);
 
+// Throws InputErrors (E-CLI).
+[[noreturn]] void refuse(const std::string& message, const std::string& hint = {});
+
 // Throws InputErrors (E-CLI) where a file that would be written, {option, name}, is an input or another
 // output. "-", devices and empty names are no files.
 void check_outputs(const std::vector<std::string>& inputs,

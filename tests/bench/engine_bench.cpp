@@ -9,7 +9,7 @@
 #include "sim/engine/engine.hpp"
 #include "tests/support/engine_graph.hpp"
 
-namespace rehearse::testing {
+namespace rehearse::test {
 namespace {
 
 constexpr double kBoundary = 2048.0 * 12288 * 2;  // bytes of one micro-batch's activations
@@ -173,4 +173,4 @@ BENCHMARK(Step1024Transfers)->Unit(benchmark::kMillisecond)->UseRealTime();
 BENCHMARK(Step1024Gradients)->Unit(benchmark::kMillisecond)->UseRealTime();
 
 }  // namespace
-}  // namespace rehearse::testing
+}  // namespace rehearse::test

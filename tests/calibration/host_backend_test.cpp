@@ -12,7 +12,7 @@ using testing::HasSubstr;
 using testing::Optional;
 
 using HostBackend = HostTest;
-const GemmCall kGemm{DType::fp32, GemmRole::forward, {256, 256, 256, 1}};
+const GemmCall kHostGemm{DType::fp32, GemmRole::forward, {256, 256, 256, 1}};
 
 TEST_F(HostBackend, SaysWhatTheMachineIs) {
   const Environment e = backend_->environment();
@@ -31,15 +31,15 @@ TEST_F(HostBackend, SaysWhatTheMachineIs) {
 TEST_F(HostBackend, LimitsHoldForRealWorkAlone) {
   const Limits limits = backend_->environment().limits;
   if (limits.peak_flops.empty()) GTEST_SKIP() << "the peak of this machine is not known";
-  const Operands list = operands(kGemm);
+  const Operands list = operands(kHostGemm);
   double best = 1;
-  for (int i = 0; i < 50; ++i) best = std::min(best, run(kGemm, list).device_s);
-  EXPECT_LT(flops_of(kGemm) / best, limits.peak(DType::fp32));
-  EXPECT_GT(flops_of(kGemm) / best, 0.01 * limits.peak(DType::fp32));
+  for (int i = 0; i < 50; ++i) best = std::min(best, run(kHostGemm, list).device_s);
+  EXPECT_LT(flops_of(kHostGemm) / best, limits.peak(DType::fp32));
+  EXPECT_GT(flops_of(kHostGemm) / best, 0.01 * limits.peak(DType::fp32));
   const LaunchCall launch{false};
   const double nothing = run(launch, {}).device_s;
-  EXPECT_GT(flops_of(kGemm) / nothing, limits.peak(DType::fp32));
-  EXPECT_GT(bytes_of(kGemm) / nothing, limits.memory_bytes_per_s);
+  EXPECT_GT(flops_of(kHostGemm) / nothing, limits.peak(DType::fp32));
+  EXPECT_GT(bytes_of(kHostGemm) / nothing, limits.memory_bytes_per_s);
 }
 
 TEST_F(HostBackend, ClockIsThatOfAProcessor) {
@@ -51,7 +51,7 @@ TEST_F(HostBackend, ClockIsThatOfAProcessor) {
 
 TEST_F(HostBackend, RefusesWhatItCannotRun) {
   for (auto type : {DType::bf16, DType::fp16, DType::fp8, DType::tf32}) {
-    GemmCall gemm = kGemm;
+    GemmCall gemm = kHostGemm;
     gemm.dtype = type;
     EXPECT_THAT(backend_->refuses(gemm), Optional(HasSubstr("fp32")));
     EXPECT_THAT(backend_->refuses(MemoryCall{type, MemoryKernel::copy, {1, 1}}), Optional(HasSubstr("fp32")));
@@ -60,7 +60,7 @@ TEST_F(HostBackend, RefusesWhatItCannotRun) {
     EXPECT_THAT(backend_->refuses(CollectiveCall{CollectiveOp::all_reduce, type, 8, {}}),
                 Optional(HasSubstr("fp32")));
   }
-  EXPECT_EQ(backend_->refuses(kGemm), std::nullopt);
+  EXPECT_EQ(backend_->refuses(kHostGemm), std::nullopt);
   EXPECT_EQ(backend_->refuses(LaunchCall{true}), std::nullopt);
   EXPECT_THAT(backend_->refuses(MemoryCall{DType::fp32, MemoryKernel::rope, {4, 3}}),
               Optional(HasSubstr("odd")));
@@ -82,7 +82,7 @@ TEST_F(HostBackend, RefusesGroupsThatTheJobHasNot) {
 
 TEST_F(HostBackend, RefusesOverlapWithChannels) {
   const CollectiveCall collective{CollectiveOp::all_reduce, DType::fp32, 64, {}};
-  EXPECT_THAT(backend_->refuses(OverlapCall{kGemm, collective, 4}), Optional(HasSubstr("channels")));
+  EXPECT_THAT(backend_->refuses(OverlapCall{kHostGemm, collective, 4}), Optional(HasSubstr("channels")));
 }
 
 TEST_F(HostBackend, FillsAsSpecified) {
@@ -108,7 +108,7 @@ TEST_F(HostBackend, RefusesMemoryThatIsNotThere) {
 }
 
 TEST_F(HostBackend, TimesGrowWithTheCalls) {
-  const Work work = kGemm;
+  const Work work = kHostGemm;
   const Operands list = operands(work);
   run(work, list);
   const std::vector<Call> calls(64, Call{&work, &list});
@@ -130,7 +130,7 @@ TEST_F(HostBackend, CollectiveOfOneRankCopies) {
 }
 
 TEST_F(HostBackend, KernelsAndCollectivesRunBeside) {
-  const Work gemm = kGemm, reduce = CollectiveCall{CollectiveOp::all_reduce, DType::fp32, 4096, {}};
+  const Work gemm = kHostGemm, reduce = CollectiveCall{CollectiveOp::all_reduce, DType::fp32, 4096, {}};
   const Operands left = operands(gemm), right = operands(reduce);
   const std::vector<Call> kernels(3, Call{&gemm, &left}), collectives(5, Call{&reduce, &right});
   const auto [kernel, collective] = backend_->time_beside(kernels, collectives, 0);
@@ -141,7 +141,7 @@ TEST_F(HostBackend, KernelsAndCollectivesRunBeside) {
 }
 
 TEST_F(HostBackend, ExecutesStepsInOrder) {
-  const Work gemm = kGemm, launch = LaunchCall{false};
+  const Work gemm = kHostGemm, launch = LaunchCall{false};
   const Operands list = operands(gemm), none;
   std::vector<Step> steps(6);
   for (size_t i = 0; i < steps.size(); ++i) steps[i].call = i % 2 ? Call{&launch, &none} : Call{&gemm, &list};

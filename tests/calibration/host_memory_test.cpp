@@ -9,56 +9,56 @@ namespace {
 
 using std::size_t;
 
-struct Size {
+struct Extent {
   size_t r, w;
 };
-using Formula = void (*)(Values& x, Size s);
+using Formula = void (*)(Values& x, Extent s);
 
 double gelu_tanh(double x) { return std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)); }
 double logistic(double x) { return 1 / (1 + std::exp(-x)); }
 
 template <class F>
-void each(Size s, F f) {
+void each(Extent s, F f) {
   for (size_t i = 0; i < s.r * s.w; ++i) f(i);
 }
 
-void copied(Values& x, Size) { x[1] = x[0]; }
-void added(Values& x, Size s) {
+void copied(Values& x, Extent) { x[1] = x[0]; }
+void added(Values& x, Extent s) {
   each(s, [&](size_t i) { x[2][i] = x[0][i] + x[1][i]; });
 }
-void dropped(Values& x, Size s) {
+void dropped(Values& x, Extent s) {
   each(s, [&](size_t i) { x[2][i] = x[0][i] * x[1][i] / 0.9; });
 }
-void dropped_added(Values& x, Size s) {
+void dropped_added(Values& x, Extent s) {
   each(s, [&](size_t i) { x[3][i] = x[0][i] + x[1][i] * x[2][i] / 0.9; });
 }
-void gelu(Values& x, Size s) {
+void gelu(Values& x, Extent s) {
   each(s, [&](size_t i) { x[1][i] = x[0][i] * (1 + gelu_tanh(x[0][i])) / 2; });
 }
-void gelu_backward(Values& x, Size s) {
+void gelu_backward(Values& x, Extent s) {
   each(s, [&](size_t i) {
     const double v = x[0][i], t = gelu_tanh(v);
     x[2][i] = x[1][i] * (1 + t + v * (1 - t * t) * std::sqrt(2 / M_PI) * (1 + 3 * 0.044715 * v * v)) / 2;
   });
 }
-void swiglu(Values& x, Size s) {
+void swiglu(Values& x, Extent s) {
   each(s, [&](size_t i) { x[2][i] = x[0][i] * logistic(x[0][i]) * x[1][i]; });
 }
-void swiglu_backward(Values& x, Size s) {
+void swiglu_backward(Values& x, Extent s) {
   each(s, [&](size_t i) {
     const double a = x[0][i], l = logistic(a);
     x[3][i] = x[2][i] * x[1][i] * l * (1 + a * (1 - l));
     x[4][i] = x[2][i] * a * l;
   });
 }
-void accumulated(Values& x, Size s) {
+void accumulated(Values& x, Extent s) {
   each(s, [&](size_t i) { x[1][i] += x[0][i]; });
 }
-void squared(Values& x, Size s) {
+void squared(Values& x, Extent s) {
   x[1][0] = 0;
   each(s, [&](size_t i) { x[1][0] += x[0][i] * x[0][i]; });
 }
-void adam(Values& x, Size s) {
+void adam(Values& x, Extent s) {
   each(s, [&](size_t i) {
     const double g = x[0][i];
     x[2][i] = 0.9 * x[2][i] + 0.1 * g;
@@ -68,7 +68,7 @@ void adam(Values& x, Size s) {
   });
 }
 
-void norm(Values& x, Size s) {
+void norm(Values& x, Extent s) {
   for (size_t r = 0; r < s.r; ++r) {
     const double* in = &x[0][r * s.w];
     double mean = 0, variance = 0;
@@ -79,7 +79,7 @@ void norm(Values& x, Size s) {
     for (size_t c = 0; c < s.w; ++c) x[3][r * s.w + c] = (in[c] - mean) * x[5][r] * x[1][c] + x[2][c];
   }
 }
-void norm_backward(Values& x, Size s) {
+void norm_backward(Values& x, Extent s) {
   x[6].assign(s.w, 0);
   x[7].assign(s.w, 0);
   for (size_t r = 0; r < s.r; ++r) {
@@ -96,14 +96,14 @@ void norm_backward(Values& x, Size s) {
       x[5][r * s.w + c] = x[4][r] * (x[1][r * s.w + c] * x[2][c] - g_mean - h(c) * gh_mean);
   }
 }
-void softmax(Values& x, Size s) {
+void softmax(Values& x, Extent s) {
   for (size_t r = 0; r < s.r; ++r) {
     double sum = 0;
     for (size_t c = 0; c <= r % s.w; ++c) sum += std::exp(x[0][r * s.w + c]);
     for (size_t c = 0; c < s.w; ++c) x[1][r * s.w + c] = c <= r % s.w ? std::exp(x[0][r * s.w + c]) / sum : 0;
   }
 }
-void softmax_backward(Values& x, Size s) {
+void softmax_backward(Values& x, Extent s) {
   for (size_t r = 0; r < s.r; ++r) {
     double sum = 0;
     for (size_t i = r * s.w; i < (r + 1) * s.w; ++i) sum += x[0][i] * x[1][i];
@@ -115,18 +115,18 @@ double exponential_sum(const std::vector<double>& logits, size_t first, size_t w
   for (size_t i = first; i < first + w; ++i) sum += std::exp(logits[i]);
   return sum;
 }
-void cross_entropy(Values& x, Size s) {
+void cross_entropy(Values& x, Extent s) {
   for (size_t r = 0; r < s.r; ++r)
     x[2][r] = std::log(exponential_sum(x[0], r * s.w, s.w)) - x[0][r * s.w + size_t(x[1][r])];
 }
-void cross_entropy_backward(Values& x, Size s) {
+void cross_entropy_backward(Values& x, Extent s) {
   for (size_t r = 0; r < s.r; ++r) {
     const double sum = exponential_sum(x[0], r * s.w, s.w);
     for (size_t c = 0; c < s.w; ++c)
       x[0][r * s.w + c] = std::exp(x[0][r * s.w + c]) / sum - (size_t(x[1][r]) == c ? 1 : 0);
   }
 }
-void rope(Values& x, Size s) {
+void rope(Values& x, Extent s) {
   const auto head = size_t(rope_head(int64_t(s.w))), positions = size_t(rope_positions(int64_t(s.r)));
   each(s, [&](size_t i) {
     if (i % 2) return;
@@ -136,10 +136,10 @@ void rope(Values& x, Size s) {
     x[3][i + 1] = x[0][i] * sine + x[0][i + 1] * cosine;
   });
 }
-void embedding(Values& x, Size s) {
+void embedding(Values& x, Extent s) {
   each(s, [&](size_t i) { x[2][i] = x[0][size_t(x[1][i / s.w]) * s.w + i % s.w]; });
 }
-void embedding_backward(Values& x, Size s) {
+void embedding_backward(Values& x, Extent s) {
   each(s, [&](size_t i) { x[2][size_t(x[0][i / s.w]) * s.w + i % s.w] += x[1][i]; });
 }
 
@@ -172,8 +172,8 @@ using HostMemory = HostTest;
 TEST_F(HostMemory, EveryKernelIsItsFormula) {
   ASSERT_EQ(std::size(kFormulas), size_t(kMemoryKernelCount));
   for (const auto& [kernel, formula] : kFormulas)
-    for (const Size s :
-         {Size{1, 1}, Size{1, 2}, Size{3, 1}, Size{5, 6}, Size{7, 33}, Size{37, 34}, Size{9, 256}}) {
+    for (const Extent s : {Extent{1, 1}, Extent{1, 2}, Extent{3, 1}, Extent{5, 6}, Extent{7, 33},
+                           Extent{37, 34}, Extent{9, 256}}) {
       const Work work = MemoryCall{DType::fp32, kernel, {double(s.r), double(s.w)}};
       if (backend_->refuses(work)) continue;
       SCOPED_TRACE(std::string(name_of(kernel)) + " of " + std::to_string(s.r) + " x " + std::to_string(s.w));

@@ -18,7 +18,7 @@ Sample timed(Work work, double seconds) {
   return sample;
 }
 
-const GemmCall kGemm{DType::bf16, GemmRole::forward, {8192, 8192, 8192}};  // 1.0995 PFLOP
+const GemmCall kLargeGemm{DType::bf16, GemmRole::forward, {8192, 8192, 8192}};  // 1.0995 PFLOP
 
 CollectiveCall call(CollectiveOp op, double bytes, int nodes, int each, bool concurrent = true) {
   return {op, DType::bf16, bytes, {nodes * each, 1, concurrent, nodes, each}};
@@ -27,24 +27,24 @@ CollectiveCall call(CollectiveOp op, double bytes, int nodes, int each, bool con
 std::string code(const Sample& sample) { return judge(sample, kLimits, {}).code; }
 
 TEST(MeasureJudge, BelievesWhatIsPossible) {
-  EXPECT_EQ(judge(timed(kGemm, 4e-3), kLimits, {}).status, Status::ok);
-  EXPECT_EQ(code(timed(kGemm, 3.6e-3)), "");
+  EXPECT_EQ(judge(timed(kLargeGemm, 4e-3), kLimits, {}).status, Status::ok);
+  EXPECT_EQ(code(timed(kLargeGemm, 3.6e-3)), "");
 }
 
 TEST(MeasureJudge, AbovePeakSaysHowMuch) {
-  const Verdict verdict = judge(timed(kGemm, 3e-3), kLimits, {});
+  const Verdict verdict = judge(timed(kLargeGemm, 3e-3), kLimits, {});
   EXPECT_EQ(verdict.status, Status::rejected);
   EXPECT_EQ(verdict.code, "above-peak");
   EXPECT_EQ(verdict.reason, "366.5 TFLOP/s, the peak at this clock is 312");
 }
 
 TEST(MeasureJudge, ThePeakFollowsTheClock) {
-  Sample sample = timed(kGemm, 4e-3);                       // 275 TFLOP/s
+  Sample sample = timed(kLargeGemm, 4e-3);                  // 275 TFLOP/s
   sample.clock_before_mhz = sample.clock_after_mhz = 1100;  // peak 243
   EXPECT_EQ(code(sample), "above-peak");
   sample.clock_before_mhz = 1410;  // fell while it ran
   EXPECT_EQ(code(sample), "");
-  sample = timed(kGemm, 3.4e-3);  // 323 TFLOP/s
+  sample = timed(kLargeGemm, 3.4e-3);  // 323 TFLOP/s
   sample.clock_before_mhz = 1600;
   EXPECT_EQ(code(sample), "");
 }
@@ -112,11 +112,11 @@ TEST(MeasureJudge, ATreeOverTwoNodesMayPassTheWireRate) {
 }
 
 TEST(MeasureJudge, ZeroTimes) {
-  EXPECT_EQ(code(timed(kGemm, 0)), "zero-time");
-  EXPECT_EQ(code(timed(kGemm, -1)), "zero-time");
-  EXPECT_EQ(code(timed(kGemm, NAN)), "zero-time");
+  EXPECT_EQ(code(timed(kLargeGemm, 0)), "zero-time");
+  EXPECT_EQ(code(timed(kLargeGemm, -1)), "zero-time");
+  EXPECT_EQ(code(timed(kLargeGemm, NAN)), "zero-time");
   Sample none;
-  none.work = kGemm;
+  none.work = kLargeGemm;
   EXPECT_EQ(code(none), "zero-time");
 }
 
@@ -127,7 +127,7 @@ TEST(MeasureJudge, OneRankIsUnfit) {
 }
 
 TEST(MeasureJudge, SpreadAloneIsNoFaultWhereTheMedianSettled) {
-  Sample sample = timed(kGemm, 4e-3);
+  Sample sample = timed(kLargeGemm, 4e-3);
   sample.device.p90 = 6e-3;
   EXPECT_EQ(code(sample), "");
   sample.flags = {"unsettled"};
@@ -137,7 +137,7 @@ TEST(MeasureJudge, SpreadAloneIsNoFaultWhereTheMedianSettled) {
 }
 
 TEST(MeasureJudge, OverlapTakesBothSides) {
-  const OverlapCall work{kGemm, call(CollectiveOp::all_gather, 1 << 30, 1, 8), 16};
+  const OverlapCall work{kLargeGemm, call(CollectiveOp::all_gather, 1 << 30, 1, 8), 16};
   Sample sample = timed(work, 5e-3);
   sample.alone = 4e-3;
   sample.beside = 5e-3;

@@ -53,7 +53,7 @@ TEST(MeasureInterval, CoversTheMedianAsOftenAsItSays) {
 }
 
 // A machine whose i-th timing takes `call(i)` seconds a call; what it was asked.
-struct Machine {
+struct FakeCall {
   std::function<double(int)> call;
   int timings = 0;
   std::vector<int> repeats;
@@ -64,13 +64,13 @@ struct Machine {
   }
 };
 
-Measurement run(Machine& machine, Rules rules = {}) {
+Measurement run(FakeCall& machine, Rules rules = {}) {
   ScriptedRanks alone;
   return measure([&](int n) { return machine(n); }, rules, alone);
 }
 
 TEST(Measure, AQuietMachineTakesTheLeast) {
-  Machine machine{[](int) { return 3e-3; }};
+  FakeCall machine{[](int) { return 3e-3; }};
   const Measurement m = run(machine);
   EXPECT_TRUE(m.settled);
   EXPECT_EQ(m.device.n, Rules{}.least_timings);
@@ -80,7 +80,7 @@ TEST(Measure, AQuietMachineTakesTheLeast) {
 }
 
 TEST(Measure, ShortCallsAreRepeatedUntilATimingLasts) {
-  Machine machine{[](int) { return 2e-6; }};
+  FakeCall machine{[](int) { return 2e-6; }};
   const Measurement m = run(machine);
   EXPECT_GE(m.repeats, 100);
   EXPECT_LE(m.repeats, 200);
@@ -88,14 +88,14 @@ TEST(Measure, ShortCallsAreRepeatedUntilATimingLasts) {
 }
 
 TEST(Measure, RepeatsGrowWhereOnlyTheFirstCallsAreSlow) {
-  Machine machine{[](int i) { return i < 4 ? 1e-3 : 2e-6; }};
+  FakeCall machine{[](int i) { return i < 4 ? 1e-3 : 2e-6; }};
   const Measurement m = run(machine);
   EXPECT_GE(m.repeats * 2e-6, 0.8 * Rules{}.least_timing_s);
   EXPECT_DOUBLE_EQ(m.device.median, 2e-6);
 }
 
 TEST(Measure, WarmUpIsNotCounted) {
-  Machine machine{[](int i) { return i < 11 ? 9e-3 - 0.5e-3 * i : 3e-3; }};
+  FakeCall machine{[](int i) { return i < 11 ? 9e-3 - 0.5e-3 * i : 3e-3; }};
   const Measurement m = run(machine);
   EXPECT_DOUBLE_EQ(m.device.p90, 3e-3);
   EXPECT_GE(m.warmups, 14);
@@ -104,7 +104,7 @@ TEST(Measure, WarmUpIsNotCounted) {
 TEST(Measure, NoiseTakesAsManyTimingsAsItNeeds) {
   std::mt19937 random(3);
   std::normal_distribution<double> noise(1, 0.03);
-  Machine machine{[&](int) { return 1e-3 * noise(random); }};
+  FakeCall machine{[&](int) { return 1e-3 * noise(random); }};
   const Measurement m = run(machine);
   EXPECT_TRUE(m.settled);
   EXPECT_GT(m.device.n, Rules{}.least_timings);
@@ -115,7 +115,7 @@ TEST(Measure, NoiseTakesAsManyTimingsAsItNeeds) {
 TEST(Measure, StopsAtTheCapWhereNothingSettles) {
   std::mt19937 random(4);
   std::uniform_real_distribution<double> noise(0.2, 1.8);
-  Machine machine{[&](int) { return 1e-3 * noise(random); }};
+  FakeCall machine{[&](int) { return 1e-3 * noise(random); }};
   Rules rules;
   rules.most_timings = 40;
   const Measurement m = run(machine, rules);
@@ -124,7 +124,7 @@ TEST(Measure, StopsAtTheCapWhereNothingSettles) {
 }
 
 TEST(Measure, TheTimeCapHolds) {
-  Machine machine{[](int) { return 1e-3; }};
+  FakeCall machine{[](int) { return 1e-3; }};
   Rules rules;
   rules.cap_s = 0;
   const Measurement m = run(machine, rules);
@@ -138,7 +138,7 @@ TEST(Measure, ADriftIsNoRest) {
   const auto settles = [](double drift) {
     std::mt19937 random(6);
     std::uniform_real_distribution<double> noise(0.95, 1.05);
-    Machine machine{[&](int i) { return 1e-3 * (1 + drift * i) * noise(random); }};
+    FakeCall machine{[&](int i) { return 1e-3 * (1 + drift * i) * noise(random); }};
     Rules rules;
     rules.most_timings = 150;
     const Measurement m = run(machine, rules);
@@ -150,7 +150,7 @@ TEST(Measure, ADriftIsNoRest) {
 }
 
 TEST(Measure, TwoModesDoNotSettleAndAreNotBelieved) {
-  Machine machine{[](int i) { return i / 3 % 2 ? 1.5e-3 : 1e-3; }};
+  FakeCall machine{[](int i) { return i / 3 % 2 ? 1.5e-3 : 1e-3; }};
   Rules rules;
   rules.most_timings = 60;
   const Measurement m = run(machine, rules);
@@ -165,7 +165,7 @@ TEST(Measure, TwoModesDoNotSettleAndAreNotBelieved) {
 }
 
 TEST(Measure, RareSlowTimingsDoNotMatter) {
-  Machine machine{[](int i) { return i % 12 == 0 ? 5e-3 : 1e-3; }};
+  FakeCall machine{[](int i) { return i % 12 == 0 ? 5e-3 : 1e-3; }};
   const Measurement m = run(machine);
   EXPECT_TRUE(m.settled);
   EXPECT_DOUBLE_EQ(m.device.median, 1e-3);
@@ -174,7 +174,7 @@ TEST(Measure, RareSlowTimingsDoNotMatter) {
 TEST(Measure, TheSlowestRankIsKept) {
   ScriptedRanks two(2);
   two.other = [](double value) { return 2 * value; };
-  Machine machine{[](int) { return 1e-3; }};
+  FakeCall machine{[](int) { return 1e-3; }};
   const Measurement m = measure([&](int n) { return machine(n); }, Rules{}, two);
   EXPECT_DOUBLE_EQ(m.rank_min, 1e-3);
   EXPECT_DOUBLE_EQ(m.rank_max, 2e-3);
@@ -189,7 +189,7 @@ TEST(Measure, GoesOnAsLongAsAnotherRankHasNotSettled) {
     before = value;
     return over ? 1 : value;
   };
-  Machine machine{[](int) { return 1e-3; }};
+  FakeCall machine{[](int) { return 1e-3; }};
   const Measurement m = measure([&](int n) { return machine(n); }, Rules{}, two);
   EXPECT_FALSE(m.settled);
   EXPECT_EQ(m.device.n, 3);
@@ -237,7 +237,7 @@ TEST(Measure, ACallThatFailsOnOneRankEndsItOnAll) {
     std::vector<std::string> said(2);
     const auto measured = [&](int rank) {
       ThreadRanks ranks(job, rank);
-      Machine machine{[&](int i) {
+      FakeCall machine{[&](int i) {
         if (rank == 1 && i == fails_at) throw BackendError("the driver is gone");
         return 1e-3 * (1 + 0.3 * (i % 7));
       }};

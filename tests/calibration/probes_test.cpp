@@ -52,7 +52,7 @@ class ProbesTest : public ::testing::Test {
   std::optional<Bench> made;
 };
 
-const Work kGemm = GemmCall{DType::fp32, GemmRole::forward, {32, 32, 32}};
+const Work kSmallGemm = GemmCall{DType::fp32, GemmRole::forward, {32, 32, 32}};
 
 TEST_F(ProbesTest, EveryPointIsThereOnceAndFits) {
   for (const Limits& limits : {kGpu, kCpu})
@@ -112,7 +112,7 @@ TEST_F(ProbesTest, SharesOfABudgetGoToEveryProbe) {
   const auto tasks = tasks_of(probes, wanted(kCpu, 2), {}, backend, ScriptedRanks(2));
   std::map<std::string_view, double> seconds;
   double sum = 0, before = HUGE_VAL;
-  for (const Task& task : within(tasks, 120)) {
+  for (const ProbePoint& task : within(tasks, 120)) {
     EXPECT_LE(task.point.value, before);
     before = task.point.value;
     seconds[task.probe->name] += task.point.seconds;
@@ -133,15 +133,16 @@ TEST_F(ProbesTest, TheMostValuableComesFirstAndTheRestIsFilledUp) {
   const auto tasks = tasks_of({point(1, 1, 5), point(2, 3, 4), point(3, 2, 7), point(4, 0.5, 1)},
                               {point_of(point(4, 0, 0).work)});
   std::vector<double> order;
-  for (const Task& task : tasks) order.push_back(std::get<GemmCall>(task.point.work).shape.m);
+  for (const ProbePoint& task : tasks) order.push_back(std::get<GemmCall>(task.point.work).shape.m);
   EXPECT_THAT(order, ElementsAre(2, 3, 1));
   order.clear();
-  for (const Task& task : within(tasks, 10)) order.push_back(std::get<GemmCall>(task.point.work).shape.m);
+  for (const ProbePoint& task : within(tasks, 10))
+    order.push_back(std::get<GemmCall>(task.point.work).shape.m);
   EXPECT_THAT(order, ElementsAre(2, 1));
 }
 
 TEST_F(ProbesTest, ThePaceLearnsFromWhatPointsTook) {
-  std::vector<Task> tasks;
+  std::vector<ProbePoint> tasks;
   for (int i = 1; i <= 20; ++i)
     tasks.push_back({&kGemmProbe, {GemmCall{DType::fp32, GemmRole::forward, {double(i), 1, 1}}, 1, 1}});
   Pace pace(tasks, 20);
@@ -154,7 +155,7 @@ TEST_F(ProbesTest, ThePaceLearnsFromWhatPointsTook) {
 }
 
 TEST_F(ProbesTest, APointIsCheckedAndTimed) {
-  const Sample sample = run_point(bench(), kGemm);
+  const Sample sample = run_point(bench(), kSmallGemm);
   EXPECT_EQ(sample.status, Status::ok) << sample.code << sample.reason;
   EXPECT_GT(sample.device.median, 0);
   EXPECT_GE(sample.device.n, 3);
@@ -182,7 +183,7 @@ TEST_F(ProbesTest, BuffersTakeTurnsUntilTheCacheIsPast) {
 
 TEST_F(ProbesTest, NothingIsLeftAllocated) {
   bench();
-  for (const Work& work : {kGemm, Work(MemoryCall{DType::fp32, MemoryKernel::adam, {1, 500}}),
+  for (const Work& work : {kSmallGemm, Work(MemoryCall{DType::fp32, MemoryKernel::adam, {1, 500}}),
                            Work(MemoryCall{DType::fp32, MemoryKernel::embedding, {16, 8}})})
     EXPECT_EQ(run_point(*made, work).status, Status::ok);
   made.reset();
@@ -191,7 +192,7 @@ TEST_F(ProbesTest, NothingIsLeftAllocated) {
 
 TEST_F(ProbesTest, AWrongResultIsNotTimed) {
   backend.after = [](const Call& call) { static_cast<float*>((*call.operands)[2].data)[0] += 1; };
-  const Sample sample = run_point(bench(), kGemm);
+  const Sample sample = run_point(bench(), kSmallGemm);
   EXPECT_EQ(sample.status, Status::rejected);
   EXPECT_EQ(sample.code, "wrong-result");
   EXPECT_EQ(sample.device.n, 0);
@@ -200,12 +201,12 @@ TEST_F(ProbesTest, AWrongResultIsNotTimed) {
 
 TEST_F(ProbesTest, MemoryThatIsShortFailsThePointAlone) {
   backend.memory_bytes = 1000;
-  const Sample sample = run_point(bench(), kGemm);
+  const Sample sample = run_point(bench(), kSmallGemm);
   EXPECT_EQ(sample.status, Status::failed);
   EXPECT_EQ(sample.code, "no-memory");
   EXPECT_EQ(backend.held, 0u);
   backend.memory_bytes = 1e9;
-  EXPECT_EQ(run_point(*made, kGemm).status, Status::ok);
+  EXPECT_EQ(run_point(*made, kSmallGemm).status, Status::ok);
 }
 
 TEST_F(ProbesTest, WhatArenasHoldGivesWay) {
@@ -217,28 +218,28 @@ TEST_F(ProbesTest, WhatArenasHoldGivesWay) {
 
 TEST_F(ProbesTest, ACallThatFailsFailsThePoint) {
   backend.instead = [](const Call&) { throw BackendError("the library says no"); };
-  const Sample sample = run_point(bench(), kGemm);
+  const Sample sample = run_point(bench(), kSmallGemm);
   EXPECT_EQ(sample.code, "call-failed");
   EXPECT_EQ(sample.reason, "the library says no");
 }
 
 TEST_F(ProbesTest, RefusalsAreFailures) {
   backend.refuse = [](const Work&) { return "too new"; };
-  EXPECT_EQ(run_point(bench(), kGemm).code, "refused");
+  EXPECT_EQ(run_point(bench(), kSmallGemm).code, "refused");
   const CollectiveCall four{CollectiveOp::all_reduce, DType::fp32, 64, {4, 1, true, 1, 4}};
   EXPECT_EQ(run_point(bench(), four).reason, "groups of 4 with stride 1 do not fit 1 ranks");
 }
 
 TEST_F(ProbesTest, ZeroTimesAreRejected) {
   backend.clock = [](size_t) { return Elapsed{}; };
-  EXPECT_EQ(run_point(bench(), kGemm).code, "zero-time");
+  EXPECT_EQ(run_point(bench(), kSmallGemm).code, "zero-time");
 }
 
 // A file with what was not believed is read again when the sweep goes on.
 TEST_F(ProbesTest, WhatIsNoTimeIsNotWritten) {
   for (const double t : {-1e-3, double(NAN), HUGE_VAL}) {
     backend.clock = [t](size_t) { return Elapsed{t, t}; };
-    Sample sample = run_point(bench(), kGemm);
+    Sample sample = run_point(bench(), kSmallGemm);
     EXPECT_EQ(sample.code, "zero-time");
     const std::string path = ::testing::TempDir() + "no_time.jsonl";
     Environment environment;
@@ -266,7 +267,7 @@ TEST_F(ProbesTest, ImpossibleSpeedsAreRejected) {
   backend.clock = [](size_t n) { return Elapsed{1e-9 * double(n), 1e-9 * double(n)}; };
   Bench& b = bench();
   b.limits = kCpu;
-  EXPECT_EQ(run_point(b, kGemm).code, "above-peak");
+  EXPECT_EQ(run_point(b, kSmallGemm).code, "above-peak");
   EXPECT_EQ(run_point(b, MemoryCall{DType::fp32, MemoryKernel::copy, {64, 64}}).code, "above-memory");
 }
 
@@ -277,19 +278,19 @@ TEST_F(ProbesTest, OneRankIsUnfit) {
 
 TEST_F(ProbesTest, ThrottlingIsRecorded) {
   backend.now = {1200, 400, 85, {"thermal"}};
-  const Sample sample = run_point(bench(), kGemm);
+  const Sample sample = run_point(bench(), kSmallGemm);
   EXPECT_THAT(sample.flags, Contains("throttled"));
   EXPECT_EQ(sample.clock_before_mhz, 1200);
 }
 
 TEST_F(ProbesTest, ASweepKeepsWhatItMeasuredAndStopsWhenAsked) {
-  std::vector<Task> tasks;
+  std::vector<ProbePoint> tasks;
   for (int i = 1; i <= 5; ++i)
     tasks.push_back({&kGemmProbe, {GemmCall{DType::fp32, GemmRole::forward, {double(i), 8, 8}}, 1, 0.01}});
   std::vector<Sample> kept;
   const Sweep sweep = run_sweep(bench(), tasks, 100,
                                 {.keep = [&](const Sample& s) { kept.push_back(s); },
-                                 .show = [](const Task&, const Pace&, double) {},
+                                 .show = [](const ProbePoint&, const Pace&, double) {},
                                  .stop = [&] { return kept.size() == 3; }});
   EXPECT_EQ(kept.size(), 3u);
   EXPECT_TRUE(sweep.interrupted);
@@ -300,24 +301,24 @@ TEST_F(ProbesTest, ASweepKeepsWhatItMeasuredAndStopsWhenAsked) {
 }
 
 TEST_F(ProbesTest, AFullDiskEndsASweep) {
-  const Task task{&kGemmProbe, {kGemm, 1, 0.01}};
+  const ProbePoint task{&kGemmProbe, {kSmallGemm, 1, 0.01}};
   EXPECT_THROW(run_sweep(bench(), {task, task}, 100,
                          {.keep = [](const Sample&) { throw std::runtime_error("disk full"); },
-                          .show = [](const Task&, const Pace&, double) {},
+                          .show = [](const ProbePoint&, const Pace&, double) {},
                           .stop = [] { return false; }}),
                std::runtime_error);
 }
 
 // The other ranks are told before the exception leaves.
 TEST_F(ProbesTest, WhatCannotBeShownEndsASweep) {
-  const Task task{&kGemmProbe, {kGemm, 1, 0.01}};
+  const ProbePoint task{&kGemmProbe, {kSmallGemm, 1, 0.01}};
   int asked = 0;
-  EXPECT_THROW(
-      run_sweep(bench(), {task, task}, 100,
-                {.keep = [](const Sample&) {},
-                 .show = [](const Task&, const Pace&, double) { throw std::runtime_error("no terminal"); },
-                 .stop = [&] { return ++asked > 5; }}),
-      std::runtime_error);
+  EXPECT_THROW(run_sweep(bench(), {task, task}, 100,
+                         {.keep = [](const Sample&) {},
+                          .show = [](const ProbePoint&, const Pace&,
+                                     double) { throw std::runtime_error("no terminal"); },
+                          .stop = [&] { return ++asked > 5; }}),
+               std::runtime_error);
   EXPECT_EQ(asked, 1);
 }
 
@@ -341,16 +342,16 @@ class PointsFile : public ::testing::Test {
 };
 
 TEST_F(PointsFile, ReadsWhatIsWritten) {
-  const Point point{kGemm, 0.25, 1.5};
+  const Point point{kSmallGemm, 0.25, 1.5};
   const auto points = read(to_json_line(point) + "\n");
   ASSERT_EQ(points.size(), 1u);
-  EXPECT_EQ(point_of(points[0].work), point_of(kGemm));
+  EXPECT_EQ(point_of(points[0].work), point_of(kSmallGemm));
   EXPECT_EQ(points[0].value, 0.25);
   EXPECT_EQ(points[0].seconds, 1.5);
 }
 
 TEST_F(PointsFile, SaysWhatIsWrongAndWhere) {
-  const std::string line = to_json_line(Point{kGemm});
+  const std::string line = to_json_line(Point{kSmallGemm});
   EXPECT_EQ(message(line + "\n" + line + "\n"),
             "E-POINTS 2 the point 'gemm fp32 forward m=32 n=32 k=32' stands already in line 1");
   EXPECT_EQ(message(line + "\nx\n"), "E-POINTS 2 the line is not JSON");

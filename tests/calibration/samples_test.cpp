@@ -44,7 +44,7 @@ Sample sample(const Work& work) {
   return s;
 }
 
-const GemmCall kGemm{DType::bf16, GemmRole::forward, {2048, 12288, 6144}};
+const GemmCall kStoredGemm{DType::bf16, GemmRole::forward, {2048, 12288, 6144}};
 const CollectiveCall kAllReduce{CollectiveOp::all_reduce, DType::fp16, 1048576, {8, 1, false, 1, 8}};
 
 std::string lines(const std::vector<Sample>& samples) {
@@ -59,7 +59,7 @@ SampleFile read(const std::string& text) {
   return read_samples(path);
 }
 
-std::string refusal(const std::string& text) {
+std::string rejection(const std::string& text) {
   try {
     read(text);
   } catch (const InputErrors& errors) {
@@ -70,7 +70,7 @@ std::string refusal(const std::string& text) {
 }
 
 TEST(Samples, EveryFieldComesBack) {
-  Sample s = sample(kGemm);
+  Sample s = sample(kStoredGemm);
   s.status = Status::rejected, s.code = "above-peak", s.reason = "1000 of 989 TFLOP/s";
   s.host = {2e-4, 0, 2e-4, 2e-4, 3};
   s.rank_min = 1.1e-4, s.rank_max = 1.3e-4, s.repeats = 7, s.warmups = 4;
@@ -111,7 +111,7 @@ TEST(Samples, TheDigestCoversEveryField) {
 }
 
 TEST(Samples, ATornLastLineIsLeftOutAndCutOff) {
-  const std::string whole = lines({sample(kGemm)}), torn = to_json_line(sample(kAllReduce));
+  const std::string whole = lines({sample(kStoredGemm)}), torn = to_json_line(sample(kAllReduce));
   for (size_t length : {size_t{1}, torn.size() / 2, torn.size()}) {
     const std::string path = file_of_test();
     std::ofstream(path, std::ios::binary) << whole << torn.substr(0, length);
@@ -149,25 +149,26 @@ TEST(Samples, CannotBeWrittenInAFolderThatIsNotThere) {
 }
 
 TEST(Samples, RefusesWithTheLine) {
-  const std::string good = lines({sample(kGemm)});
-  EXPECT_THAT(refusal(good + "{\"record\": \"sample\",\n"),
+  const std::string good = lines({sample(kStoredGemm)});
+  EXPECT_THAT(rejection(good + "{\"record\": \"sample\",\n"),
               testing::StartsWith("3:21: error: the line is not JSON [E-SAMPLE]"));
-  EXPECT_THAT(refusal(good + "\n"), testing::HasSubstr("3:1: error: the line is not JSON"));
+  EXPECT_THAT(rejection(good + "\n"), testing::HasSubstr("3:1: error: the line is not JSON"));
   for (const char* line : {"[]", "{}", "{\"record\":5}", "{\"record\":\"other\"}"})
-    EXPECT_THAT(refusal(good + line + "\n"), testing::HasSubstr("3:1: error: the line is neither")) << line;
+    EXPECT_THAT(rejection(good + line + "\n"), testing::HasSubstr("3:1: error: the line is neither")) << line;
   EXPECT_THAT(
-      refusal(good + to_json_line(sample(kGemm)) + "\n"),
+      rejection(good + to_json_line(sample(kStoredGemm)) + "\n"),
       testing::HasSubstr(
           "3:1: error: the point 'gemm bf16 forward m=2048 n=12288 k=6144' stands already in line 2"));
-  EXPECT_THAT(refusal(to_json_line(sample(kGemm)) + "\n"), testing::HasSubstr("stands nowhere above"));
+  EXPECT_THAT(rejection(to_json_line(sample(kStoredGemm)) + "\n"),
+              testing::HasSubstr("stands nowhere above"));
 }
 
 std::string refusal_of(const std::string& from, const std::string& to) {
-  std::string text = lines({sample(kGemm)});
+  std::string text = lines({sample(kStoredGemm)});
   const size_t at = text.find(from);
   EXPECT_NE(at, std::string::npos) << from;
   text.replace(at, from.size(), to);
-  return refusal(text);
+  return rejection(text);
 }
 
 TEST(Samples, RefusesWhatASampleCannotBe) {
@@ -194,8 +195,8 @@ TEST(Samples, RefusesWhatASampleCannotBe) {
 // Sizes whose products no integer holds.
 TEST(Samples, RefusesWhatNoMachineHolds) {
   const auto said = [](const std::string& work) {
-    return refusal(to_json_line(environment()) + "\n" + R"({"record":"sample","probe":"p","work":)" + work +
-                   R"(,"environment":")" + environment().id + R"(","status":"failed"})" + "\n");
+    return rejection(to_json_line(environment()) + "\n" + R"({"record":"sample","probe":"p","work":)" + work +
+                     R"(,"environment":")" + environment().id + R"(","status":"failed"})" + "\n");
   };
   EXPECT_THAT(said(R"({"kind":"memory","kernel":"embedding","dtype":"fp32","rows":1,"width":9e15})"),
               testing::HasSubstr("the rows are too large"));

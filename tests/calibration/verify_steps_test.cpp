@@ -27,7 +27,7 @@ struct Case {
 };
 
 Scenario scenario_of(const Case& c) {
-  Scenario s = test::small_scenario();
+  Scenario s = rehearse::test::small_scenario();
   s.layout.tp = c.tp, s.layout.pp = c.pp, s.layout.dp = c.dp, s.layout.chunks = c.chunks;
   s.layout.sequence_parallel = c.sequence_parallel;
   s.schedule = c.schedule;

@@ -29,7 +29,7 @@ std::string rounded(const std::string& text) {
 }
 
 std::string output_of(const std::string& words) {
-  const auto done = rehearse::testing::run_program(words, REHEARSE_SOURCE_DIR);
+  const auto done = rehearse::test::run_program(words, REHEARSE_SOURCE_DIR);
   EXPECT_EQ(done.status, 0) << done.err;
   std::string text = done.out;
   for (const std::string source = REHEARSE_SOURCE_DIR "/"; text.find(source) != std::string::npos;)

@@ -7,7 +7,7 @@
 
 #include "tests/support/trace_files.hpp"
 
-namespace rehearse::testing {
+namespace rehearse::test {
 namespace {
 
 std::string golden_path(const std::string& name) {
@@ -41,4 +41,4 @@ TEST(TraceGolden, OneRank) {
 }
 
 }  // namespace
-}  // namespace rehearse::testing
+}  // namespace rehearse::test

@@ -11,23 +11,17 @@
 #include <vector>
 
 #include "sim/io/scenario.hpp"
+#include "tests/input/files.hpp"
 #include "tests/support/program.hpp"
 
 namespace fs = std::filesystem;
 
 namespace {
 
-const fs::path kFolder = fs::path(REHEARSE_SOURCE_DIR) / "tests" / "input";
-
-using rehearse::testing::text_of;
-
-std::vector<std::string> case_names() {
-  std::vector<std::string> names;
-  for (const auto& entry : fs::directory_iterator(kFolder / "cases"))
-    if (entry.path().extension() == ".yaml") names.push_back(entry.path().stem().string());
-  std::sort(names.begin(), names.end());
-  return names;
-}
+using rehearse::test::kFolder;
+using rehearse::test::names_in;
+using rehearse::test::test_name;
+using rehearse::test::text_of;
 
 std::vector<std::string> settings_of(const std::string& text) {
   std::vector<std::string> sets;
@@ -68,15 +62,10 @@ TEST_P(BadInput, IsRefusedInTheseWords) {
   EXPECT_EQ(said, text_of(expected));
 }
 
-std::string test_name(const testing::TestParamInfo<std::string>& test) {
-  std::string name = test.param;
-  std::replace(name.begin(), name.end(), '-', '_');
-  return name;
-}
-INSTANTIATE_TEST_SUITE_P(Cases, BadInput, testing::ValuesIn(case_names()), test_name);
+INSTANTIATE_TEST_SUITE_P(Cases, BadInput, testing::ValuesIn(names_in("cases")), test_name);
 
 TEST(BadInputs, AreManyAndHaveNoStrayTexts) {
-  const auto names = case_names();
+  const auto names = names_in("cases");
   EXPECT_GE(names.size(), 30U);
   for (const auto& entry : fs::directory_iterator(kFolder / "cases"))
     EXPECT_TRUE(fs::exists(fs::path(entry.path()).replace_extension(".yaml"))) << entry.path();

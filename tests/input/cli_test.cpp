@@ -12,23 +12,23 @@
 #include "tests/support/program.hpp"
 
 namespace fs = std::filesystem;
-using rehearse::testing::Outcome;
-using rehearse::testing::run_program;
-using rehearse::testing::text_of;
+using rehearse::test::ProgramRun;
+using rehearse::test::run_program;
+using rehearse::test::text_of;
 using testing::HasSubstr;
 
 namespace {
 
 const std::string kInput = std::string(REHEARSE_SOURCE_DIR) + "/tests/input";
 
-Outcome outcome_of(const std::string& words) {
+ProgramRun outcome_of(const std::string& words) {
   return run_program(words, kInput, "REHEARSE_DATA=" + kInput + "/data");
 }
 
 }  // namespace
 
 TEST(Cli, CheckPrintsThePlan) {
-  const Outcome run = outcome_of("check ../fuzz/base.yaml");
+  const ProgramRun run = outcome_of("check ../fuzz/base.yaml");
   EXPECT_EQ(run.status, 0) << run.err;
   EXPECT_EQ(run.err, "");
   EXPECT_THAT(run.out, HasSubstr("16 on 4 nodes x 4 GPUs"));
@@ -36,14 +36,14 @@ TEST(Cli, CheckPrintsThePlan) {
 }
 
 TEST(Cli, JsonReplacesTheTableOnStdout) {
-  const Outcome run = outcome_of("check ../fuzz/base.yaml --json -");
+  const ProgramRun run = outcome_of("check ../fuzz/base.yaml --json -");
   EXPECT_EQ(run.status, 0) << run.err;
   EXPECT_EQ(run.out.front(), '{');
   EXPECT_THAT(run.out, HasSubstr("\"micro_batches\": 8"));
 }
 
 TEST(Cli, SettingsVaryTheScenario) {
-  const Outcome run = outcome_of(
+  const ProgramRun run = outcome_of(
       "check ../fuzz/base.yaml --set layout.tp=4 --set layout.dp=null --set 'batch={global: 6, micro: 3}' "
       "--json -");
   EXPECT_EQ(run.status, 0) << run.err;
@@ -51,9 +51,9 @@ TEST(Cli, SettingsVaryTheScenario) {
 }
 
 TEST(Cli, StdinIsAScenario) {
-  const Outcome run = outcome_of("check - <../fuzz/base.yaml");
+  const ProgramRun run = outcome_of("check - <../fuzz/base.yaml");
   EXPECT_EQ(run.status, 0) << run.err;
-  const Outcome bad = outcome_of("check - <cases/layout-gpus.yaml");
+  const ProgramRun bad = outcome_of("check - <cases/layout-gpus.yaml");
   EXPECT_EQ(bad.status, 2);
   EXPECT_THAT(bad.err, testing::StartsWith("<stdin>:5:28: error: "));
 }
@@ -64,7 +64,7 @@ TEST(Cli, BadInputLeavesStdoutEmpty) {
         "check", "check a b", "check ../fuzz/base.yaml --sett x=1", "check ../fuzz/base.yaml --json",
         "chekc x", "", "check ../fuzz/base.yaml --json /no/such/folder/x.json",
         "check ../fuzz/base.yaml --set x", "check ../fuzz/base.yaml --qui", "check cases"}) {
-    const Outcome run = outcome_of(words);
+    const ProgramRun run = outcome_of(words);
     EXPECT_EQ(run.status, 2) << words;
     EXPECT_EQ(run.out, "") << words;
     EXPECT_THAT(run.err, HasSubstr("error: ")) << words;
@@ -80,7 +80,7 @@ TEST(Cli, MisspeltWordsGetTheNearest) {
 TEST(Cli, WarningsGoToStderrUnlessQuiet) {
   const std::string words = "check ../fuzz/base.yaml --set layout.tp=8 --set layout.dp=1";
   EXPECT_THAT(outcome_of(words).err, HasSubstr("[W-TP-NODE]"));
-  const Outcome quiet = outcome_of(words + " --quiet");
+  const ProgramRun quiet = outcome_of(words + " --quiet");
   EXPECT_EQ(quiet.status, 0);
   EXPECT_EQ(quiet.err, "");
   EXPECT_THAT(quiet.out, HasSubstr("W-TP-NODE"));
@@ -93,7 +93,7 @@ TEST(Cli, NoOutputOverwritesTheScenario) {
        {"check S --json S", "run S --json S", "run S --trace S", "run S --stop-after graph --dump S",
         "ledger S --json S", "score S --json S", "schedule S --csv S", "schedules S --svg S"}) {
     std::ofstream(file) << text;
-    const Outcome run = outcome_of(std::regex_replace(words, std::regex("S"), file));
+    const ProgramRun run = outcome_of(std::regex_replace(words, std::regex("S"), file));
     EXPECT_EQ(run.status, 2) << words;
     EXPECT_EQ(run.out, "") << words;
     EXPECT_THAT(run.err, HasSubstr(" would overwrite '" + file + "' [E-CLI]")) << words;
@@ -104,11 +104,11 @@ TEST(Cli, NoOutputOverwritesTheScenario) {
 }
 
 TEST(Cli, HelpAndVersion) {
-  const Outcome help = outcome_of("--help");
+  const ProgramRun help = outcome_of("--help");
   EXPECT_EQ(help.status, 0);
   EXPECT_THAT(help.out, HasSubstr("check"));
   for (const char* command : {"run", "check", "ledger", "schedule", "schedules", "score"}) {
-    const Outcome its = outcome_of(std::string(command) + " --help");
+    const ProgramRun its = outcome_of(std::string(command) + " --help");
     EXPECT_EQ(its.status, 0);
     EXPECT_THAT(its.out, testing::StartsWith("usage: rehearse " + std::string(command) + " "));
   }
@@ -124,7 +124,7 @@ TEST(Cli, RunRefusesWhatItCannotHonour) {
         "--engine magic", "--fold on", "--stop-after lunch", "--trace x.json --trace-detail atom",
         "--trace x.json --trace-ranks 0,x", "--expect step_time_s", "--expect 'step_time_s<=fast'",
         "--expect 'no.such<=1'", "--expect 'memory.stages.9.peak_bytes<=1'", "--expect 'memory.stages<=1'"}) {
-    const Outcome refused = outcome_of(run + words);
+    const ProgramRun refused = outcome_of(run + words);
     EXPECT_EQ(refused.status, 2) << words;
     EXPECT_EQ(refused.out, "") << words;
     EXPECT_THAT(refused.err, HasSubstr("[E-CLI]")) << words;
@@ -134,7 +134,7 @@ TEST(Cli, RunRefusesWhatItCannotHonour) {
 TEST(Cli, ExpectationsDecideTheStatus) {
   const std::string run = "run ../fuzz/base.yaml --quiet --json /dev/null ";
   EXPECT_EQ(outcome_of(run + "--expect 'step_time_s>0' --expect 'memory.stages.0.peak_bytes>1'").status, 0);
-  const Outcome missed = outcome_of(run + "--expect 'mfu>=2'");
+  const ProgramRun missed = outcome_of(run + "--expect 'mfu>=2'");
   EXPECT_EQ(missed.status, 1);
   EXPECT_THAT(missed.err, HasSubstr("expectation missed: mfu>=2"));
 }
@@ -151,7 +151,7 @@ TEST(Cli, ReportRefusesWhatItCannotShow) {
                                     {"report ../../package.json -o -", "E-REPORT-JSON"},
                                     {"report ../fuzz/base.yaml -o - --engine none", "E-CLI"}}) {
     SCOPED_TRACE(words);
-    const Outcome run = outcome_of(words);
+    const ProgramRun run = outcome_of(words);
     EXPECT_EQ(run.status, 2);
     EXPECT_EQ(run.out, "");
     EXPECT_THAT(run.err, HasSubstr(said));
@@ -159,7 +159,7 @@ TEST(Cli, ReportRefusesWhatItCannotShow) {
 }
 
 TEST(Cli, ReportIsTheSameEachTime) {
-  const Outcome first = outcome_of("report ../fuzz/base.yaml -o -");
+  const ProgramRun first = outcome_of("report ../fuzz/base.yaml -o -");
   if (first.err.find("E-REPORT-BUILD") != std::string::npos) GTEST_SKIP() << "this build has no page";
   EXPECT_EQ(first.status, 0) << first.err;
   EXPECT_THAT(first.out, testing::StartsWith("<!doctype html>"));
@@ -169,7 +169,7 @@ TEST(Cli, ReportIsTheSameEachTime) {
 TEST(Cli, ReportWritesFiguresWithoutAPage) {
   std::string folder = (fs::temp_directory_path() / "rehearse-figures-XXXXXX").string();
   ASSERT_NE(mkdtemp(folder.data()), nullptr);
-  const Outcome run = outcome_of("report ../fuzz/base.yaml ../fuzz/base.yaml --svg " + folder + "/new");
+  const ProgramRun run = outcome_of("report ../fuzz/base.yaml ../fuzz/base.yaml --svg " + folder + "/new");
   EXPECT_EQ(run.status, 0) << run.err;
   for (const char* name : {"account", "base-timeline", "base-memory", "base-memory-peak", "base-2-timeline"})
     EXPECT_GT(fs::file_size(folder + "/new/" + name + ".svg"), 500U) << name;
@@ -182,12 +182,12 @@ TEST(Cli, ReportShowsAStore) {
   std::ofstream(folder + "/s.yaml")
       << "base: " + kInput + "/../fuzz/base.yaml\n"
       << "set: {layout.dp: null}\naxes: {layout.pp: [1, 2], layout.tp: [2, 3]}\n";
-  const Outcome sweep = outcome_of("sweep " + folder + "/s.yaml --store " + folder + "/s.sqlite --quiet");
+  const ProgramRun sweep = outcome_of("sweep " + folder + "/s.yaml --store " + folder + "/s.sqlite --quiet");
   ASSERT_EQ(sweep.status, 0) << sweep.err;
-  const Outcome figures = outcome_of("report " + folder + "/s.sqlite --svg " + folder);
+  const ProgramRun figures = outcome_of("report " + folder + "/s.sqlite --svg " + folder);
   EXPECT_EQ(figures.status, 0) << figures.err;
   EXPECT_GT(fs::file_size(folder + "/s-front.svg"), 500U);
-  const Outcome page = outcome_of("report " + folder + "/s.sqlite -o - --quiet");
+  const ProgramRun page = outcome_of("report " + folder + "/s.sqlite -o - --quiet");
   fs::remove_all(folder);
   if (page.err.find("E-REPORT-BUILD") != std::string::npos) GTEST_SKIP() << "this build has no page";
   EXPECT_EQ(page.status, 0) << page.err;

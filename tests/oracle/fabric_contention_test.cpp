@@ -13,7 +13,7 @@
 #include "tests/support/engine_graph.hpp"
 #include "tests/support/scenarios.hpp"
 
-namespace rehearse::testing {
+namespace rehearse::test {
 namespace {
 
 constexpr double kRelative = 1e-9;
@@ -224,4 +224,4 @@ TEST(Contention, SlowNodeHoldsUpItsKernelsAndThroughThemTheStep) {
 }
 
 }  // namespace
-}  // namespace rehearse::testing
+}  // namespace rehearse::test

@@ -8,6 +8,7 @@
 
 #include "sim/graph/lower.hpp"
 #include "sim/plan/model_math.hpp"
+#include "tests/support/lowered.hpp"
 #include "tests/support/scenarios.hpp"
 
 namespace rehearse {
@@ -47,11 +48,6 @@ Scenario tp4_pp2_dp2() {
   return s;
 }
 
-TaskGraph lowered(const Scenario& s, bool fold = true) {
-  return lower(s, build_schedule(s.schedule, {s.layout.pp, s.micro_batches(), s.layout.chunks}),
-               {.fold = fold});
-}
-
 class Recomputed : public ::testing::TestWithParam<std::tuple<RecomputeKind, bool, bool>> {};
 
 TEST_P(Recomputed, TensorCollectivesPerLayerAndMicroBatch) {
@@ -60,7 +56,7 @@ TEST_P(Recomputed, TensorCollectivesPerLayerAndMicroBatch) {
   s.recompute.kind = recompute;
   s.layout.sequence_parallel = sequence_parallel;
   s.overlap.tp = overlap;
-  const auto counts = counts_of(lowered(s), 0);
+  const auto counts = counts_of(test::lowered(s), 0);
   const int calls = s.micro_batches() * s.model.layers / s.layout.pp;
   const auto expect = [&](const char* what, CollectiveOp op, int per_layer) {
     const auto found = counts.find({what, op});
@@ -92,7 +88,7 @@ TEST(Lowering, GradientBytesAreTheRingClosedForm) {
         s.overlap.grad_reduce = overlap;
         s.layout.zero = zero;
         s.grad_bucket = Bytes(bucket);
-        const TaskGraph graph = lowered(s, false);
+        const TaskGraph graph = test::lowered(s, false);
         for (size_t u = 0; u < graph.units.size(); ++u) {
           double parameters = 0;
           for (const auto& chunk : plan_chunks(s))
@@ -119,7 +115,7 @@ TEST(Lowering, WeightBytesAreTheRingClosedForm) {
         s.cluster.nodes = 8 * pp / gpus_per_node;
         s.layout.zero = 1;
         s.overlap.param_gather = overlap;
-        const TaskGraph graph = lowered(s, false);
+        const TaskGraph graph = test::lowered(s, false);
         for (size_t u = 0; u < graph.units.size(); ++u) {
           double parameters = 0, sent = 0;
           for (const auto& chunk : plan_chunks(s))
@@ -136,7 +132,7 @@ TEST(Lowering, TransfersPerBoundary) {
     Scenario s = tp4_pp2_dp2();
     s.layout.pp = 4, s.layout.dp = 1, s.layout.chunks = chunks;
     s.schedule = chunks > 1 ? "interleaved" : "1f1b";
-    const TaskGraph graph = lowered(s);
+    const TaskGraph graph = test::lowered(s);
     int transfers = 0;
     for (const auto& task : graph.tasks) transfers += task.stream == Stream::pp_send;
     EXPECT_EQ(transfers, 2 * s.micro_batches() * (4 * chunks - 1));
@@ -147,7 +143,7 @@ TEST(Lowering, PartsOfAProgramSumToItsDuration) {
   Scenario s = tp4_pp2_dp2();
   s.overlap.tp = true;
   s.layout.sequence_parallel = true;
-  for (const auto& program : lowered(s).programs) {
+  for (const auto& program : test::lowered(s).programs) {
     double sum = 0;
     for (double part : program.part_s) sum += part;
     EXPECT_NEAR(sum / program.duration, 1, 1e-12) << program.name;
@@ -159,7 +155,7 @@ TEST(Lowering, TensorGroupsAcrossNodesPutTheirCollectivesOnTheWire) {
   Scenario s = test::small_scenario();
   s.layout.tp = 8;
   s.cluster.gpus_per_node = 4, s.cluster.nics_per_node = 4, s.cluster.nodes = 2;
-  const TaskGraph graph = lowered(s);
+  const TaskGraph graph = test::lowered(s);
   int flows = 0;
   for (const auto& task : graph.tasks) flows += task.kind == TaskKind::flow && task.stream == Stream::tp;
   // 4 per layer and micro-batch; embedding, head's input gradient and 3 of the loss once a micro-batch.
@@ -175,7 +171,7 @@ TEST(Lowering, EachTensorGroupIsPricedAsItLies) {
   s.cluster.gpus_per_node = s.cluster.nics_per_node = 6;
   const int calls = s.micro_batches() * (4 * s.model.layers + 5);
   for (bool fold : {false, true}) {
-    const auto graph = lowered(s, fold);
+    const auto graph = test::lowered(s, fold);
     for (int u = 0; u < int(graph.units.size()); ++u) {
       const auto& ranks = graph.units[u].ranks;
       int inside = 0, on_wire = 0;

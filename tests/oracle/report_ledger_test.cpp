@@ -5,18 +5,14 @@
 #include "sim/graph/lower.hpp"
 #include "sim/plan/model_math.hpp"
 #include "sim/report/report.hpp"
+#include "tests/support/lowered.hpp"
 #include "tests/support/scenarios.hpp"
 
 namespace rehearse {
 namespace {
 
-TaskGraph lowered(const Scenario& s, bool fold = true) {
-  return lower(s, build_schedule(s.schedule, {s.layout.pp, s.micro_batches(), s.layout.chunks}),
-               {.fold = fold});
-}
-
 std::vector<LedgerRow> ledger_of(const Scenario& s, bool fold = true) {
-  const auto graph = lowered(s, fold);
+  const auto graph = test::lowered(s, fold);
   return ledger(s, graph, run_ideal(graph));
 }
 
@@ -116,7 +112,7 @@ TEST(Ledger, ATransferCountsOnceAtItsSender) {
 
 TEST(Ledger, AlteredBytesOfOneTaskShow) {
   const Scenario s = layout(4, 2, 2);
-  auto graph = lowered(s);
+  auto graph = test::lowered(s);
   const auto timeline = run_ideal(graph);
   for (auto& task : graph.tasks)
     if (task.kind != TaskKind::run && task.traffic >= 0 &&
@@ -137,7 +133,7 @@ TEST(Ledger, ExposedTimesAreThoseOfTheAccount) {
   for (bool overlap : {false, true}) {
     Scenario s = layout(4, 2, 4);
     s.overlap.tp = overlap;
-    const auto graph = lowered(s);
+    const auto graph = test::lowered(s);
     const auto timeline = run_ideal(graph);
     const auto parts = account(graph, timeline);
     double by_axis[kAxes] = {};

@@ -13,13 +13,13 @@
 #include "sim/engine/engine.hpp"
 #include "tests/support/engine_graph.hpp"
 
-namespace rehearse::testing {
+namespace rehearse::test {
 namespace {
 
-constexpr double kRelative = 1e-9;
+constexpr double kClose = 1e-9;
 
 void expect_close(double value, double expected, const std::string& what = "") {
-  EXPECT_NEAR(value, expected, kRelative * std::abs(expected)) << what;
+  EXPECT_NEAR(value, expected, kClose * std::abs(expected)) << what;
 }
 
 constexpr double kNic = 25e9;  // B/s
@@ -283,4 +283,4 @@ TEST(Sharing, RandomFlowsMatchTheWaterFillingSolver) {
 }
 
 }  // namespace
-}  // namespace rehearse::testing
+}  // namespace rehearse::test

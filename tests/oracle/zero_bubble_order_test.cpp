@@ -18,7 +18,7 @@ struct Row {
 
 // By model, stages and sequences a step.
 std::vector<std::vector<Row>> questions(const std::string& file) {
-  const auto run = testing::run_program("score " + file + " --quiet --json -", REHEARSE_SOURCE_DIR);
+  const auto run = test::run_program("score " + file + " --quiet --json -", REHEARSE_SOURCE_DIR);
   EXPECT_EQ(run.status, 0) << run.err;
   std::map<std::string, double> predicted;
   const auto json = nlohmann::json::parse(run.out);

@@ -10,7 +10,7 @@
 #include "sim/graph/csr.hpp"
 #include "tests/support/engine_graph.hpp"
 
-namespace rehearse::testing {
+namespace rehearse::test {
 namespace {
 
 struct Options {
@@ -150,4 +150,4 @@ TEST(EngineProperty, SlowStretchesLieWithinTheirRunAndAccountForItsLength) {
 }
 
 }  // namespace
-}  // namespace rehearse::testing
+}  // namespace rehearse::test

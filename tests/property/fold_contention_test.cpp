@@ -10,15 +10,13 @@
 #include "sim/graph/fold.hpp"
 #include "sim/graph/lower.hpp"
 #include "sim/spec/check.hpp"
+#include "tests/support/pick.hpp"
 #include "tests/support/scenarios.hpp"
 
 namespace rehearse {
 namespace {
 
-template <class T>
-T pick(std::mt19937& random, std::initializer_list<T> choices) {
-  return *(choices.begin() + std::uniform_int_distribution<size_t>(0, choices.size() - 1)(random));
-}
+using test::pick;
 
 void draw_network(std::mt19937& random, Cluster& c) {
   c.fabric = pick(random, {FabricShape::one_tier, FabricShape::fat_tree, FabricShape::fat_tree,

@@ -9,6 +9,7 @@
 
 #include "sim/engine/engine.hpp"
 #include "sim/graph/lower.hpp"
+#include "tests/support/pick.hpp"
 #include "tests/support/scenarios.hpp"
 
 namespace rehearse {
@@ -19,10 +20,7 @@ struct Drawn {
   bool shared_nics, overlapped_dp, pp_in_node;
 };
 
-template <class T>
-T pick(std::mt19937& random, std::initializer_list<T> choices) {
-  return *(choices.begin() + std::uniform_int_distribution<size_t>(0, choices.size() - 1)(random));
-}
+using test::pick;
 
 void draw_layout(std::mt19937& random, Scenario& s) {
   auto& l = s.layout;
@@ -43,7 +41,7 @@ void draw_layout(std::mt19937& random, Scenario& s) {
   l.order = {order[0], order[1], order[2], Axis::cp, Axis::ep};
 }
 
-Drawn draw(std::mt19937& random) {
+Drawn drawn_step(std::mt19937& random) {
   Scenario s = test::small_scenario();
   draw_layout(random, s);
   auto& l = s.layout;
@@ -74,7 +72,7 @@ TEST(Fold, FoldedEqualsUnfoldedOnRandomLayouts) {
   std::mt19937 random(20261129);
   int special = 0, folded_runs = 0, unfoldable = 0;
   for (int i = 0; i < 200; ++i) {
-    const Drawn drawn = draw(random);
+    const Drawn drawn = drawn_step(random);
     special += drawn.shared_nics || drawn.overlapped_dp || drawn.pp_in_node;
     for (const auto& engine : engine_table()) {
       TaskGraph folded, whole;

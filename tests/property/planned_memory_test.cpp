@@ -8,15 +8,13 @@
 #include "sim/graph/schedules.hpp"
 #include "sim/report/report.hpp"
 #include "sim/spec/check.hpp"
+#include "tests/support/pick.hpp"
 #include "tests/support/scenarios.hpp"
 
 namespace rehearse {
 namespace {
 
-template <class T>
-T pick(std::mt19937& random, std::initializer_list<T> choices) {
-  return *(choices.begin() + std::uniform_int_distribution<size_t>(0, choices.size() - 1)(random));
-}
+using test::pick;
 
 Scenario draw(std::mt19937& random, const std::string& name, const ScheduleKind& kind) {
   Scenario s = test::small_scenario();

@@ -11,7 +11,7 @@
 namespace rehearse {
 namespace {
 
-using testing::HandStep;
+using test::HandStep;
 
 struct Draw {
   std::mt19937 random;

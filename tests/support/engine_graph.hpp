@@ -7,7 +7,7 @@
 
 #include "sim/graph/csr.hpp"
 
-namespace rehearse::testing {
+namespace rehearse::test {
 
 class GraphBuilder {
  public:
@@ -88,4 +88,4 @@ class GraphBuilder {
   std::vector<std::pair<size_t, size_t>> edges_;
 };
 
-}  // namespace rehearse::testing
+}  // namespace rehearse::test

@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <string>
 
-namespace rehearse::testing {
+namespace rehearse::test {
 
 class TemporaryFolder {
  public:
@@ -28,4 +28,4 @@ class TemporaryFolder {
   std::filesystem::path path_;
 };
 
-}  // namespace rehearse::testing
+}  // namespace rehearse::test

@@ -9,9 +9,9 @@
 
 #include "tests/support/folder.hpp"
 
-namespace rehearse::testing {
+namespace rehearse::test {
 
-struct Outcome {
+struct ProgramRun {
   int status = -1;  // of the exit; -1 where a signal ended it
   std::string out, err;
 };
@@ -22,8 +22,8 @@ inline std::string text_of(const std::string& path) {
 }
 
 // `rehearse WORDS` in `folder`; `before` stands before it on the line: variables.
-inline Outcome run_program(const std::string& words, const std::string& folder,
-                           const std::string& before = "") {
+inline ProgramRun run_program(const std::string& words, const std::string& folder,
+                              const std::string& before = "") {
   const TemporaryFolder made;
   const std::string out = made.file("out"), err = made.file("err");
   const std::string command =
@@ -32,4 +32,4 @@ inline Outcome run_program(const std::string& words, const std::string& folder,
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, text_of(out), text_of(err)};
 }
 
-}  // namespace rehearse::testing
+}  // namespace rehearse::test

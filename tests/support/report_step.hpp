@@ -6,7 +6,7 @@
 
 #include "tests/support/engine_graph.hpp"
 
-namespace rehearse::testing {
+namespace rehearse::test {
 
 class HandStep : public GraphBuilder {
  public:
@@ -69,4 +69,4 @@ class HandStep : public GraphBuilder {
   }
 };
 
-}  // namespace rehearse::testing
+}  // namespace rehearse::test

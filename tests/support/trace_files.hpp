@@ -8,7 +8,7 @@
 #include "tests/support/trace_lint.hpp"
 #include "tests/support/trace_step.hpp"
 
-namespace rehearse::testing {
+namespace rehearse::test {
 
 inline TraceSize write_file(const std::string& path, const Step& step, const TraceOptions& options = {}) {
   return write_trace_file(path, step.scenario, step.layout(), step.graph, step.timeline, step.memory,
@@ -36,4 +36,4 @@ inline double on_grid(double seconds, int steps_per_us) {
   return std::round(seconds * 1e6 * steps_per_us) / steps_per_us;
 }
 
-}  // namespace rehearse::testing
+}  // namespace rehearse::test

@@ -15,7 +15,7 @@
 #include <tuple>
 #include <vector>
 
-namespace rehearse::testing {
+namespace rehearse::test {
 
 struct TraceLintOptions {
   std::optional<double> step_us;  // the end that some slice must reach
@@ -260,4 +260,4 @@ inline std::map<std::string, int> lint_trace(const std::string& text, const Trac
   return TraceLint(text, options).run();
 }
 
-}  // namespace rehearse::testing
+}  // namespace rehearse::test

@@ -8,7 +8,7 @@
 #include "sim/graph/csr.hpp"
 #include "sim/report/trace.hpp"
 
-namespace rehearse::testing {
+namespace rehearse::test {
 
 struct StepShape {
   int pp = 2, tp = 2, dp = 2, micro = 3;
@@ -243,4 +243,4 @@ class StepBuilder {
 
 inline Step make_step(const StepShape& shape = {}) { return StepBuilder(shape).build(); }
 
-}  // namespace rehearse::testing
+}  // namespace rehearse::test

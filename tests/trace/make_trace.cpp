@@ -13,19 +13,19 @@ int main(int argc, char** argv) {
     return 2;
   }
   try {
-    rehearse::testing::StepShape shape;
+    rehearse::test::StepShape shape;
     shape.pp = 4;
     shape.micro = 8;
     shape.kernel = 0.00123457;
     shape.transfer = 0.00033;
-    const auto step = rehearse::testing::make_step(shape);
+    const auto step = rehearse::test::make_step(shape);
     const std::string path = argv[1];
     const TraceOptions options{std::string(argv[2]) == "kernel" ? TraceDetail::kernel : TraceDetail::chunk,
                                {}};
     if (path.back() == '/')
-      rehearse::testing::write_dir(path, step, options);
+      rehearse::test::write_dir(path, step, options);
     else
-      rehearse::testing::write_file(path, step, options);
+      rehearse::test::write_file(path, step, options);
   } catch (const std::exception& e) {
     std::fputs(e.what(), stderr);
     return 1;

@@ -6,11 +6,10 @@
 
 #include "tests/support/program.hpp"
 
-using nlohmann::json;
-using rehearse::testing::Outcome;
-using rehearse::testing::run_program;
-using rehearse::testing::TemporaryFolder;
-using rehearse::testing::text_of;
+using rehearse::test::ProgramRun;
+using rehearse::test::run_program;
+using rehearse::test::TemporaryFolder;
+using rehearse::test::text_of;
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
@@ -33,19 +32,19 @@ class BestCommand : public testing::Test {
   static void SetUpTestSuite() {
     folder_ = new TemporaryFolder;
     std::ofstream(folder_->file("study.yaml")) << kStudy;
-    const Outcome swept = run_program("sweep study.yaml --quiet --csv points.csv", folder_->file(""));
+    const ProgramRun swept = run_program("sweep study.yaml --quiet --csv points.csv", folder_->file(""));
     ASSERT_EQ(swept.status, 0) << swept.err;
   }
   static void TearDownTestSuite() { delete folder_, folder_ = nullptr; }
 
-  static Outcome run(const std::string& words) { return run_program(words, folder_->file("")); }
-  static json answer(const std::string& words = "") {
-    const Outcome done = run("best study.yaml --json - " + words);
+  static ProgramRun run(const std::string& words) { return run_program(words, folder_->file("")); }
+  static nlohmann::json answer(const std::string& words = "") {
+    const ProgramRun done = run("best study.yaml --json - " + words);
     EXPECT_EQ(done.status, 0) << done.err;
-    return json::parse(done.out);
+    return nlohmann::json::parse(done.out);
   }
   // Every entry of account parts sums to its step.
-  static double sum(const json& parts) {
+  static double sum(const nlohmann::json& parts) {
     double total = 0;
     for (const auto& [part, seconds] : parts.items()) total += seconds.get<double>();
     return total;
@@ -57,7 +56,7 @@ TemporaryFolder* BestCommand::folder_ = nullptr;
 }  // namespace
 
 TEST_F(BestCommand, CountsEveryPointOnce) {
-  const json a = answer();
+  const nlohmann::json a = answer();
   EXPECT_EQ(a["points"], 16);
   EXPECT_EQ(a["rejected"], 4);
   EXPECT_EQ(a["rejected_by_code"]["E-LAYOUT-GPUS"], 4);
@@ -68,11 +67,11 @@ TEST_F(BestCommand, CountsEveryPointOnce) {
 }
 
 TEST_F(BestCommand, RanksWithReasonsThatAddUp) {
-  const json a = answer("--top 100");
+  const nlohmann::json a = answer("--top 100");
   ASSERT_EQ(a["best"].size(), a["simulated"].get<size_t>());
   double before = 0;
   for (size_t i = 0; i + 1 < a["best"].size(); ++i) {
-    const json &point = a["best"][i], &next = a["best"][i + 1];
+    const nlohmann::json &point = a["best"][i], &next = a["best"][i + 1];
     const double step = point["step_time_s"];
     EXPECT_GE(step, before);
     before = step;
@@ -84,7 +83,7 @@ TEST_F(BestCommand, RanksWithReasonsThatAddUp) {
 }
 
 TEST_F(BestCommand, FrontHoldsWhatNoPointBeats) {
-  const json a = answer("--top 100");
+  const nlohmann::json a = answer("--top 100");
   std::set<int> front;
   for (const auto& point : a["front"]) front.insert(point["rank"].get<int>());
   EXPECT_TRUE(front.count(1));
@@ -99,13 +98,13 @@ TEST_F(BestCommand, FrontHoldsWhatNoPointBeats) {
 }
 
 TEST_F(BestCommand, TheBestRunsToTheSameStep) {
-  const json a = answer("--yaml winner.yaml");
+  const nlohmann::json a = answer("--yaml winner.yaml");
   EXPECT_EQ(text_of(folder_->file("winner.yaml")), a["yaml"]);
   const TemporaryFolder elsewhere;
-  const Outcome done =
+  const ProgramRun done =
       run_program("run " + folder_->file("winner.yaml") + " --quiet --json -", elsewhere.file(""));
   ASSERT_EQ(done.status, 0) << done.err;
-  const json report = json::parse(done.out);
+  const nlohmann::json report = nlohmann::json::parse(done.out);
   EXPECT_EQ(report["step_time_s"], a["best"][0]["step_time_s"]);
   EXPECT_EQ(report["memory"]["peak_bytes"], a["best"][0]["peak_bytes"]);
   EXPECT_EQ(report["name"], "small-best");
@@ -122,7 +121,7 @@ TEST_F(BestCommand, TheBestFindsTheFilesOfItsBase) {
       << "\nlayout: {pp: 2, dp: 4, zero: 1}\nbatch: {global: 32, micro: 1}\nrecompute: full\nschedule: "
          "order.csv\n";
   const std::string folder = own.file("");
-  Outcome done =
+  ProgramRun done =
       run_program("run base.yaml --quiet --set schedule=1f1b --stop-after schedule --dump order.csv", folder);
   ASSERT_EQ(done.status, 0) << done.err;
   std::ofstream(own.file("s.yaml"))
@@ -135,14 +134,14 @@ TEST_F(BestCommand, TheBestFindsTheFilesOfItsBase) {
               AllOf(HasSubstr(folder + "order.csv"), Not(HasSubstr("recompute"))));
   done = run_program("run w.yaml --quiet --json -", elsewhere.file(""));
   ASSERT_EQ(done.status, 0) << done.err;
-  EXPECT_EQ(json::parse(done.out)["step_time_s"],
-            json::parse(text_of(elsewhere.file("w.json")))["best"][0]["step_time_s"]);
+  EXPECT_EQ(nlohmann::json::parse(done.out)["step_time_s"],
+            nlohmann::json::parse(text_of(elsewhere.file("w.json")))["best"][0]["step_time_s"]);
 }
 
 TEST_F(BestCommand, SaysWhatTheErrorLeavesOpen) {
   EXPECT_THAT(run("best study.yaml").out, HasSubstr("error of the model: not known here"));
   EXPECT_THAT(run("best study.yaml --error 1e-9").out, HasSubstr("more than that: it is the best"));
-  const json wide = answer("--error 1000");
+  const nlohmann::json wide = answer("--error 1000");
   EXPECT_EQ(wide["error"]["cannot_be_told_apart"], wide["simulated"]);
   EXPECT_THAT(run("best study.yaml --error 1000").out, HasSubstr("cannot be told apart"));
   std::ofstream(folder_->file("score.json"))
@@ -152,10 +151,10 @@ TEST_F(BestCommand, SaysWhatTheErrorLeavesOpen) {
 }
 
 TEST_F(BestCommand, PlacesTheBaseAndNamedLayouts) {
-  const json a = answer("--rank 'layout.tp=8; batch.micro=2' --rank layout.tp=5 --top 100");
+  const nlohmann::json a = answer("--rank 'layout.tp=8; batch.micro=2' --rank layout.tp=5 --top 100");
   ASSERT_EQ(a["ranked"].size(), 3u);
   EXPECT_EQ(a["ranked"][0]["layout"], "base");
-  const json& named = a["ranked"][1];
+  const nlohmann::json& named = a["ranked"][1];
   const size_t rank = named["rank"];
   EXPECT_EQ(a["best"][rank - 1]["step_time_s"], named["step_time_s"]);
   EXPECT_NEAR(sum(named["against_best"]["parts"]),
@@ -165,24 +164,25 @@ TEST_F(BestCommand, PlacesTheBaseAndNamedLayouts) {
 }
 
 TEST_F(BestCommand, TakesOnlyWhatFitsTheMemoryAskedFor) {
-  const json all = answer("--top 100");
+  const nlohmann::json all = answer("--top 100");
   double least = 1e300, most = 0;
   for (const auto& point : all["best"]) {
     least = std::min(least, point["peak_bytes"].get<double>());
     most = std::max(most, point["peak_bytes"].get<double>());
   }
-  const json some = answer("--top 100 --memory '" + std::to_string(int64_t((least + most) / 2)) + " B'");
+  const nlohmann::json some =
+      answer("--top 100 --memory '" + std::to_string(int64_t((least + most) / 2)) + " B'");
   EXPECT_GT(some["over_memory"], 0);
   EXPECT_EQ(some["over_memory"].get<int>() + some["simulated"].get<int>(), all["simulated"].get<int>());
   for (const auto& point : some["best"]) EXPECT_LE(point["peak_bytes"], (least + most) / 2);
-  const Outcome none = run("best study.yaml --memory 1B");
+  const ProgramRun none = run("best study.yaml --memory 1B");
   EXPECT_EQ(none.status, 1);
   EXPECT_THAT(none.out, HasSubstr("no simulated point is within the memory"));
 }
 
 TEST_F(BestCommand, GoalsFollowFromTheFigures) {
-  const json a = answer("--by cost");
-  const json& best = a["best"][0];
+  const nlohmann::json a = answer("--by cost");
+  const nlohmann::json& best = a["best"][0];
   const double step = best["step_time_s"], tokens = step * best["tokens_per_s"].get<double>();
   EXPECT_NEAR(best["dollars_per_step"], 8 * step / 3600 * 2.5, 1e-9 * step);
   EXPECT_NEAR(best["dollars_per_1e9_tokens"], best["dollars_per_step"].get<double>() * 1e9 / tokens, 1e-6);
@@ -195,11 +195,11 @@ TEST_F(BestCommand, SaysWhichPointsAreMissing) {
   std::string wider = kStudy;
   wider.replace(wider.find("[1, 2]"), 6, "[1, 2, 4]");
   std::ofstream(folder_->file("wider.yaml")) << wider;
-  const Outcome done = run("best wider.yaml");
+  const ProgramRun done = run("best wider.yaml");
   EXPECT_EQ(done.status, 0) << done.err;
   EXPECT_THAT(done.out, HasSubstr("8 missing from the store, or failed; to price them: rehearse sweep "
                                   "wider.yaml --store small.sqlite\n"));
-  const Outcome nowhere = run("best study.yaml --store nowhere.sqlite");
+  const ProgramRun nowhere = run("best study.yaml --store nowhere.sqlite");
   EXPECT_EQ(nowhere.status, 2);
   EXPECT_THAT(nowhere.err,
               AllOf(HasSubstr("[E-STORE-FILE]"), HasSubstr("rehearse sweep STUDY --store FILE")));
@@ -214,7 +214,7 @@ TEST_F(BestCommand, RefusesWhatItCannotAnswer) {
   for (const char* words :
        {"--by cheapest", "--top 0", "--memory much", "--error -1", "--error 1 --score s", "--family f",
         "--rank tp", "--yaml - --json -", "--yaml study.yaml", "--json small.sqlite"}) {
-    const Outcome done = run(std::string("best study.yaml ") + words);
+    const ProgramRun done = run(std::string("best study.yaml ") + words);
     EXPECT_EQ(done.status, 2) << words;
     EXPECT_THAT(done.err, HasSubstr("[E-CLI]")) << words;
     EXPECT_EQ(done.out, "") << words;

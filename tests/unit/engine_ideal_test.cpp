@@ -7,7 +7,7 @@
 #include "sim/engine/engine.hpp"
 #include "tests/support/engine_graph.hpp"
 
-namespace rehearse::testing {
+namespace rehearse::test {
 namespace {
 
 using ::testing::AllOf;
@@ -132,4 +132,4 @@ TEST(EngineIdeal, ImpossibleTasksAreNamed) {
 }
 
 }  // namespace
-}  // namespace rehearse::testing
+}  // namespace rehearse::test

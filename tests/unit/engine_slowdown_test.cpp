@@ -4,7 +4,7 @@
 #include "sim/engine/engine.hpp"
 #include "tests/support/engine_graph.hpp"
 
-namespace rehearse::testing {
+namespace rehearse::test {
 namespace {
 
 // A unit whose program takes 10 s plain and 20 s slowed.
@@ -136,4 +136,4 @@ TEST_F(Slowdown, RunOfSeveralUnitsIsSlowedByAny) {  // slowed from 0 to 4 by one
 }
 
 }  // namespace
-}  // namespace rehearse::testing
+}  // namespace rehearse::test

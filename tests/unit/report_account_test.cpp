@@ -9,7 +9,7 @@
 namespace rehearse {
 namespace {
 
-using testing::HandStep;
+using test::HandStep;
 
 double part(const Account& account, Part p) { return account[size_t(p)]; }
 

@@ -11,7 +11,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-int32_t flow(testing::HandStep& step, int route, double amount, int traffic, double latency, double from,
+int32_t flow(test::HandStep& step, int route, double amount, int traffic, double latency, double from,
              double to) {
   Task task;
   task.kind = TaskKind::flow;
@@ -20,8 +20,8 @@ int32_t flow(testing::HandStep& step, int route, double amount, int traffic, dou
 }
 
 // Link 0 stands for three and has two flows, one of them twice over it; link 2 none.
-testing::HandStep two_flows() {
-  testing::HandStep step;
+test::HandStep two_flows() {
+  test::HandStep step;
   step.graph.links = {{100, 3, LinkId(0)}, {100, 1, LinkId(16)}, {200, 1, LinkId(1)}};
   step.graph.routes = {{{{0, 1}, {1, 1}}, {}}, {{{0, 2}}, {}}};
   step.graph.traffic = {{Axis::dp, "gradients", CollectiveOp::all_reduce, 16},

@@ -9,7 +9,7 @@
 namespace rehearse {
 namespace {
 
-using testing::HandStep;
+using test::HandStep;
 
 struct TwoStages : ::testing::Test {
   TwoStages() {

@@ -17,13 +17,13 @@ using Json = nlohmann::ordered_json;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-struct Ran {
+struct Reported {
   Scenario scenario;
   Report report;
 };
 
-Ran ran(int tp = 4, int pp = 2, int dp = 2, int sequences = 8) {
-  Ran r{test::small_scenario(), {}};
+Reported reported(int tp = 4, int pp = 2, int dp = 2, int sequences = 8) {
+  Reported r{test::small_scenario(), {}};
   auto& s = r.scenario;
   s.layout.tp = tp, s.layout.pp = pp, s.layout.dp = dp, s.batch.global = sequences;
   s.cluster.nodes = std::max(1, tp * pp * dp / s.cluster.gpus_per_node);
@@ -42,7 +42,7 @@ std::vector<std::string> keys(const Json& j) {
 }
 
 TEST(ReportJson, KeysStandInTheOrderOfTheContract) {
-  const auto r = ran();
+  const auto r = reported();
   const auto j = Json::parse(to_json(r.report, r.scenario));
   EXPECT_THAT(keys(j),
               ElementsAre("schema", "name", "step_time_s", "tokens_per_s", "tokens_per_s_per_gpu",
@@ -69,7 +69,7 @@ TEST(ReportJson, KeysStandInTheOrderOfTheContract) {
 }
 
 TEST(ReportJson, PartsSumToTheirTotals) {
-  const auto r = ran();
+  const auto r = reported();
   const auto j = Json::parse(to_json(r.report, r.scenario));
   double parts = 0;
   for (const auto& [key, value] : j["account_s"].items())
@@ -86,12 +86,12 @@ TEST(ReportJson, PartsSumToTheirTotals) {
 }
 
 TEST(ReportJson, NumbersReadBackAsTheyWere) {
-  const auto r = ran();
+  const auto r = reported();
   EXPECT_EQ(Json::parse(to_json(r.report, r.scenario))["step_time_s"].get<double>(), r.report.step_time_s);
 }
 
 TEST(ReportJson, ANumberThatIsNotFiniteIsNamed) {
-  auto r = ran();
+  auto r = reported();
   r.report.ledger[1].exposed_s = std::numeric_limits<double>::quiet_NaN();
   try {
     to_json(r.report, r.scenario);
@@ -102,13 +102,13 @@ TEST(ReportJson, ANumberThatIsNotFiniteIsNamed) {
 }
 
 TEST(ReportJson, BadBytesInANameAreReplaced) {
-  auto r = ran();
+  auto r = reported();
   r.report.name = "caf\xe9";
   EXPECT_EQ(Json::parse(to_json(r.report, r.scenario))["name"], "caf\xef\xbf\xbd");
 }
 
 TEST(ReportRates, FollowTheirFormulas) {
-  const auto r = ran();
+  const auto r = reported();
   const double peak = 312e12 * 16 * r.report.step_time_s;
   EXPECT_DOUBLE_EQ(r.report.mfu, model_flops(r.scenario).value / peak);
   EXPECT_DOUBLE_EQ(r.report.hfu, (model_flops(r.scenario) + recompute_flops(r.scenario)).value / peak);
@@ -118,7 +118,7 @@ TEST(ReportRates, FollowTheirFormulas) {
 }
 
 TEST(ReportTable, NamesWhatItShows) {
-  auto r = ran();
+  auto r = reported();
   r.report.memory.fits = false;
   const auto text = to_table(r.report, r.scenario);
   for (const char* word :
@@ -138,7 +138,7 @@ const Saying& about(const std::vector<Saying>& list, const std::string& word) {
 }
 
 TEST(Sayings, AreSettledWithNumbers) {
-  const auto r = ran(2, 4, 2, 32);
+  const auto r = reported(2, 4, 2, 32);
   const auto list = sayings(r.scenario, r.report);
   EXPECT_EQ(about(list, "1F1B shrinks").verdict, "false");
   EXPECT_EQ(about(list, "middle stages").verdict, "false");
@@ -159,7 +159,7 @@ TEST(Sayings, AreSettledWithNumbers) {
 }
 
 TEST(Sayings, WithoutTheCutTheyDepend) {
-  const auto r = ran(1, 1, 1);
+  const auto r = reported(1, 1, 1);
   const auto list = sayings(r.scenario, r.report);
   EXPECT_EQ(about(list, "middle stages").verdict, "depends");
   EXPECT_EQ(about(list, "TP traffic").verdict, "depends");
@@ -167,7 +167,7 @@ TEST(Sayings, WithoutTheCutTheyDepend) {
 }
 
 TEST(Sayings, OtherRunsSettleTheRest) {
-  const auto r = ran();
+  const auto r = reported();
   OtherRuns runs;
   runs.gpipe_step_s = 10, runs.one_f_one_b_step_s = 9;
   runs.node_tp_step_s = 10, runs.wide_tp_step_s = 16;
@@ -183,7 +183,7 @@ TEST(Sayings, OtherRunsSettleTheRest) {
 }
 
 TEST(LedgerOutput, HoldsTheBookAndTheSayings) {
-  const auto r = ran();
+  const auto r = reported();
   const auto list = sayings(r.scenario, r.report);
   const auto j = Json::parse(to_ledger_json(r.report, r.scenario, list));
   EXPECT_THAT(keys(j), ElementsAre("parameters", "bytes_per_parameter", "ledger", "sayings"));

@@ -7,32 +7,31 @@
 #include "sim/study/scale.hpp"
 #include "tests/support/program.hpp"
 
-using nlohmann::json;
-using rehearse::testing::Outcome;
-using rehearse::testing::run_program;
+using rehearse::test::ProgramRun;
+using rehearse::test::run_program;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
 namespace {
 
-Outcome scale(const std::string& words) {
+ProgramRun scale(const std::string& words) {
   return run_program("scale 7b-8xa100-dp " + words + " --quiet --set layout.zero=1 --set recompute=full",
                      ".");
 }
 
-json sizes_of(const std::string& words) {
-  const Outcome done = scale(words + " --json -");
+nlohmann::json sizes_of(const std::string& words) {
+  const ProgramRun done = scale(words + " --json -");
   EXPECT_EQ(done.status, 0) << done.err;
-  return json::parse(done.out)["scale"];
+  return nlohmann::json::parse(done.out)["scale"];
 }
 
 // The step that `run` gives for what a size was answered with.
-json run(const json& size) {
+nlohmann::json run(const nlohmann::json& size) {
   std::string words = "run 7b-8xa100-dp --quiet --json -";
   for (const auto& setting : size["settings"]) words += " --set '" + setting.get<std::string>() + "'";
-  const Outcome done = run_program(words, ".");
+  const ProgramRun done = run_program(words, ".");
   EXPECT_EQ(done.status, 0) << done.err;
-  return json::parse(done.out);
+  return nlohmann::json::parse(done.out);
 }
 
 }  // namespace
@@ -57,15 +56,15 @@ TEST(Scale, EfficiencyIsThatOfTokensAGpu) {
 }
 
 TEST(Scale, KeepChangesTheReplicasAlone) {
-  const json sizes = sizes_of("--gpus 8..32 --layouts keep");
+  const nlohmann::json sizes = sizes_of("--gpus 8..32 --layouts keep");
   ASSERT_EQ(sizes.size(), 6u);
   for (size_t i = 0; i < 6; ++i) {
-    const json& size = sizes[i];
+    const nlohmann::json& size = sizes[i];
     EXPECT_EQ(size["scaling"], i < 3 ? "strong" : "weak");
     EXPECT_EQ(size["gpus"], 8 << i % 3);
     EXPECT_EQ(size["layout"]["dp"], 8 << i % 3);
     EXPECT_EQ(size["batch"].get<int>(), sizes[0]["batch"].get<int>() << (i < 3 ? 0 : i - 3));
-    const json report = run(size);
+    const nlohmann::json report = run(size);
     EXPECT_EQ(size["step_time_s"], report["step_time_s"]);
     EXPECT_EQ(size["bubble_fraction"], report["bubble_fraction"]);
     EXPECT_NEAR(size["efficiency"],
@@ -75,8 +74,8 @@ TEST(Scale, KeepChangesTheReplicasAlone) {
 }
 
 TEST(Scale, SearchIsNeverWorseThanKeeping) {
-  const json kept = sizes_of("--gpus 8..16 --strong --layouts keep"),
-             found = sizes_of("--gpus 8..16 --strong");
+  const nlohmann::json kept = sizes_of("--gpus 8..16 --strong --layouts keep"),
+                       found = sizes_of("--gpus 8..16 --strong");
   ASSERT_EQ(found.size(), 2u);
   for (size_t i = 0; i < 2; ++i) {
     EXPECT_LE(found[i]["step_time_s"], kept[i]["step_time_s"]);
@@ -89,17 +88,17 @@ TEST(Scale, SearchIsNeverWorseThanKeeping) {
 }
 
 TEST(Scale, SaysWhatDoesNotGo) {
-  const json odd = sizes_of("--gpus 4..8 --layouts keep");
+  const nlohmann::json odd = sizes_of("--gpus 4..8 --layouts keep");
   EXPECT_EQ(odd[0]["code"], "E-SCALE-WHOLE");
   EXPECT_FALSE(odd[0].contains("step_time_s"));
   EXPECT_EQ(odd[1]["efficiency"], 1);
   EXPECT_THAT(scale("--gpus 4..8 --layouts keep").out,
               HasSubstr("4 GPUs are no whole nodes of 8 [E-SCALE-WHOLE]"));
   // More replicas than sequences.
-  const Outcome many = scale("--gpus 1048576 --layouts keep --strong");
+  const ProgramRun many = scale("--gpus 1048576 --layouts keep --strong");
   EXPECT_EQ(many.status, 1);
   EXPECT_THAT(many.out, HasSubstr("[E-BATCH-GLOBAL]"));
-  const Outcome large = run_program("scale gpt3-175b-1024xa100 --gpus 8 --strong --quiet", ".");
+  const ProgramRun large = run_program("scale gpt3-175b-1024xa100 --gpus 8 --strong --quiet", ".");
   EXPECT_EQ(large.status, 1);
   EXPECT_THAT(large.out, HasSubstr("[E-SCALE-MEMORY]"));
 }
@@ -107,7 +106,7 @@ TEST(Scale, SaysWhatDoesNotGo) {
 TEST(Scale, RefusesWhatIsNoRange) {
   for (const char* words : {"", "--gpus x", "--gpus 0..8", "--gpus 16..8", "--gpus 8..99999999999",
                             "--gpus 8 --jobs 0", "--gpus 8 --layouts keeps"}) {
-    const Outcome done = scale(words);
+    const ProgramRun done = scale(words);
     EXPECT_EQ(done.status, 2) << words;
     EXPECT_THAT(done.err, HasSubstr("[E-CLI]")) << words;
     EXPECT_EQ(done.out, "") << words;

@@ -7,15 +7,15 @@
 #include "sim/schedule/schedule.hpp"
 #include "tests/support/program.hpp"
 
-using rehearse::testing::Outcome;
-using rehearse::testing::run_program;
+using rehearse::test::ProgramRun;
+using rehearse::test::run_program;
 using testing::HasSubstr;
 using testing::StartsWith;
 
 namespace {
 
 // 4 stages, 8 micro-batches, 1 chunk.
-Outcome schedule(const std::string& words) {
+ProgramRun schedule(const std::string& words) {
   return run_program(
       "schedule gpt3-175b-1024xa100.yaml --set layout.pp=4 --set layout.dp=32 --set batch.global=256 " +
           words,
@@ -25,7 +25,7 @@ Outcome schedule(const std::string& words) {
 }  // namespace
 
 TEST(ScheduleCommand, DrawsInAsciiWhereNobodyWatches) {
-  const Outcome run = schedule("--costs F=1,B=2 --quiet");
+  const ProgramRun run = schedule("--costs F=1,B=2 --quiet");
   ASSERT_EQ(run.status, 0) << run.err;
   EXPECT_THAT(run.out, StartsWith("stage\n 0 |F0-F1-F2-F3-..................B0====F4-B1===="));
   EXPECT_THAT(run.out, HasSubstr("1f1b: 4 stages, 8 micro-batches, 1 chunk a stage\n"
@@ -38,7 +38,7 @@ TEST(ScheduleCommand, DrawsInAsciiWhereNobodyWatches) {
 
 TEST(ScheduleCommand, PrintsThePipelineAsJson) {
   for (const char* engine : {"ideal", "simgrid"}) {
-    const Outcome run = schedule("--costs F=1,B=2,W=0,c=0.5 --json - --engine " + std::string(engine));
+    const ProgramRun run = schedule("--costs F=1,B=2,W=0,c=0.5 --json - --engine " + std::string(engine));
     ASSERT_EQ(run.status, 0) << run.err;
     const auto json = nlohmann::json::parse(run.out);
     EXPECT_EQ(json["schedule"], "1f1b");
@@ -51,7 +51,7 @@ TEST(ScheduleCommand, PrintsThePipelineAsJson) {
 }
 
 TEST(ScheduleCommand, BadCostsHaveAPlace) {
-  const Outcome run = schedule("--costs F=1,B=-2,X=3,F=4,c=one");
+  const ProgramRun run = schedule("--costs F=1,B=-2,X=3,F=4,c=one");
   EXPECT_EQ(run.status, 2);
   EXPECT_EQ(run.out, "");
   EXPECT_THAT(run.err, StartsWith("--costs F=1,B=-2,X=3,F=4,c=one:1:7: error: a cost lies between 0 and 1e12 "
@@ -67,14 +67,14 @@ TEST(ScheduleCommand, BadCostsHaveAPlace) {
 }
 
 TEST(ScheduleCommand, WritesTheScheduleAsCsv) {
-  const Outcome run = schedule("--costs F=1,B=2 --csv -");
+  const ProgramRun run = schedule("--costs F=1,B=2 --csv -");
   ASSERT_EQ(run.status, 0) << run.err;
   EXPECT_EQ(run.out, rehearse::to_csv(rehearse::build_schedule("1f1b", {4, 8, 1})));
 }
 
 TEST(ScheduleCommand, WrongChoicesAreRefused) {
   for (const char* words : {"--engine simgird", "--grid asci", "--width 10", "--csv - --json -"}) {
-    const Outcome run = schedule(std::string("--costs F=1,B=2 ") + words);
+    const ProgramRun run = schedule(std::string("--costs F=1,B=2 ") + words);
     EXPECT_EQ(run.status, 2) << words;
     EXPECT_EQ(run.out, "") << words;
     EXPECT_THAT(run.err, HasSubstr("[E-CLI]")) << words;
@@ -82,7 +82,7 @@ TEST(ScheduleCommand, WrongChoicesAreRefused) {
 }
 
 TEST(ScheduleCommand, DrawsTheScenarioItself) {
-  const Outcome run = schedule("--json -");
+  const ProgramRun run = schedule("--json -");
   ASSERT_EQ(run.status, 0) << run.err;
   const auto pipeline = nlohmann::json::parse(run.out)["pipeline"];
   EXPECT_GT(pipeline["makespan_s"], 1);

@@ -9,7 +9,7 @@
 namespace rehearse {
 namespace {
 
-std::string complaint(const std::string& name, const PipelineShape& shape) {
+std::string complaint_of(const std::string& name, const PipelineShape& shape) {
   try {
     load_schedule(name, shape);
   } catch (const InputErrors& e) {
@@ -20,42 +20,42 @@ std::string complaint(const std::string& name, const PipelineShape& shape) {
 
 TEST(ScheduleTable, AWrongNameListsTheValidOnes) {
   EXPECT_EQ(
-      complaint("1f1d", {2, 4, 1}),
+      complaint_of("1f1d", {2, 4, 1}),
       "error: no schedule is called '1f1d' [E-SCHEDULE-NAME]\n"
       "  hint: did you mean '1f1b'? valid: gpipe, 1f1b, interleaved, interleaved-short, looped-bfs, zb-h1, "
       "zb-h2, zb-1p, zb-2p, zb-v, zb-v-half, zb-v-min, dualpipe, dualpipe-v, auto, or the path of a .csv\n");
 }
 
 TEST(ScheduleTable, ShapesThatDoNotFit) {
-  EXPECT_EQ(complaint("interleaved", {4, 6, 1}),
+  EXPECT_EQ(complaint_of("interleaved", {4, 6, 1}),
             "error: schedule 'interleaved' needs at least 2 chunks a stage [E-SCHEDULE-CHUNKS]\n"
             "  hint: set layout.chunks to 2 or more, or schedule to 1f1b\n"
             "error: schedule 'interleaved' needs micro-batches in multiples of the stages, and 6 is no "
             "multiple of 4 "
             "[E-SCHEDULE-MICRO]\n"
             "  hint: micro-batches = batch.global / (batch.micro x layout.dp)\n");
-  EXPECT_EQ(complaint("gpipe", {4, 6, 2}),
+  EXPECT_EQ(complaint_of("gpipe", {4, 6, 2}),
             "error: schedule 'gpipe' runs one chunk a stage, not 2 [E-SCHEDULE-CHUNKS]\n"
             "  hint: set layout.chunks to 1, or schedule to interleaved\n");
 }
 
 TEST(ScheduleTable, ShapesOfTheVAndDualSchedules) {
-  EXPECT_EQ(complaint("zb-v", {4, 6, 3}),
+  EXPECT_EQ(complaint_of("zb-v", {4, 6, 3}),
             "error: schedule 'zb-v' runs 2 chunks a stage, not 3 [E-SCHEDULE-CHUNKS]\n"
             "  hint: set layout.chunks to 2, or leave it out\n");
-  EXPECT_EQ(complaint("dualpipe", {3, 5, 2}),
+  EXPECT_EQ(complaint_of("dualpipe", {3, 5, 2}),
             "error: schedule 'dualpipe' needs at least two micro-batches a stage, and 5 are fewer than 2 x 3 "
             "[E-SCHEDULE-MICRO]\n"
             "  hint: micro-batches = batch.global / (batch.micro x layout.dp)\n"
             "error: schedule 'dualpipe' pairs the stages, and 3 is odd [E-SCHEDULE-STAGES]\n"
             "  hint: set layout.pp to an even number\n");
-  EXPECT_NE(complaint("dualpipe", {2, 5, 2}).find("5 is odd [E-SCHEDULE-MICRO]"), std::string::npos);
+  EXPECT_NE(complaint_of("dualpipe", {2, 5, 2}).find("5 is odd [E-SCHEDULE-MICRO]"), std::string::npos);
 }
 
 TEST(ScheduleTable, ShapesThatCannotBe) {
-  EXPECT_NE(complaint("1f1b", {0, 4, 1}).find("E-SCHEDULE-SHAPE"), std::string::npos);
-  EXPECT_NE(complaint("1f1b", {4, -1, 1}).find("E-SCHEDULE-SHAPE"), std::string::npos);
-  EXPECT_NE(complaint("interleaved", {1 << 20, 1 << 20, 1 << 20}).find("too many actions"),
+  EXPECT_NE(complaint_of("1f1b", {0, 4, 1}).find("E-SCHEDULE-SHAPE"), std::string::npos);
+  EXPECT_NE(complaint_of("1f1b", {4, -1, 1}).find("E-SCHEDULE-SHAPE"), std::string::npos);
+  EXPECT_NE(complaint_of("interleaved", {1 << 20, 1 << 20, 1 << 20}).find("too many actions"),
             std::string::npos);
 }
 
@@ -64,9 +64,9 @@ TEST(ScheduleTable, LoadsACsvByItsPath) {
   std::ofstream(path) << "0F0,0B0\n";
   EXPECT_EQ(load_schedule(path, {1, 1, 1}).stages[0].size(), 2U);
   std::ofstream(path, std::ios::trunc) << "";
-  EXPECT_NE(complaint(path, {1, 1, 1}).find("the schedule is empty [E-SCHEDULE-FILE]"), std::string::npos);
+  EXPECT_NE(complaint_of(path, {1, 1, 1}).find("the schedule is empty [E-SCHEDULE-FILE]"), std::string::npos);
   std::remove(path.c_str());
-  EXPECT_NE(complaint(path, {1, 1, 1}).find("the schedule cannot be read [E-SCHEDULE-FILE]"),
+  EXPECT_NE(complaint_of(path, {1, 1, 1}).find("the schedule cannot be read [E-SCHEDULE-FILE]"),
             std::string::npos);
 }
 

@@ -7,17 +7,17 @@
 
 #include "tests/support/program.hpp"
 
-using rehearse::testing::Outcome;
-using rehearse::testing::run_program;
+using rehearse::test::ProgramRun;
+using rehearse::test::run_program;
 using testing::HasSubstr;
 
 namespace {
 
-Outcome schedules(const std::string& words) {
+ProgramRun schedules(const std::string& words) {
   return run_program("schedules gpt3-175b-1024xa100.yaml --quiet " + words, REHEARSE_SOURCE_DIR "/scenarios");
 }
 
-std::map<std::string, nlohmann::json> entries(const Outcome& run) {
+std::map<std::string, nlohmann::json> entries(const ProgramRun& run) {
   std::map<std::string, nlohmann::json> by_name;
   const auto report = nlohmann::json::parse(run.out);
   for (const auto& entry : report.at("schedules")) by_name[entry.at("schedule")] = entry;
@@ -30,7 +30,7 @@ std::map<std::string, nlohmann::json> entries(const Outcome& run) {
 TEST(SchedulesCommand, All) {
   for (const char* pp : {"--set layout.dp=16", "--set layout.pp=16 --set layout.dp=8"}) {
     SCOPED_TRACE(pp);
-    const Outcome run = schedules(std::string(pp) + " --json -");
+    const ProgramRun run = schedules(std::string(pp) + " --json -");
     ASSERT_EQ(run.status, 0) << run.err;
     auto of = entries(run);
     EXPECT_EQ(of.size(), 15U);
@@ -57,7 +57,7 @@ TEST(SchedulesCommand, All) {
 }
 
 TEST(SchedulesCommand, WhatCannotRunIsRefusedByCode) {
-  const Outcome run = schedules(
+  const ProgramRun run = schedules(
       "--set layout.pp=16 --set layout.dp=8 --set batch.global=128 --schedules 1f1b,dualpipe --json -");
   ASSERT_EQ(run.status, 0) << run.err;
   auto of = entries(run);
@@ -66,7 +66,7 @@ TEST(SchedulesCommand, WhatCannotRunIsRefusedByCode) {
 }
 
 TEST(SchedulesCommand, AtEqualMemory) {
-  const Outcome run = schedules("--schedules gpipe,1f1b --memory 60GiB --json -");
+  const ProgramRun run = schedules("--schedules gpipe,1f1b --memory 60GiB --json -");
   ASSERT_EQ(run.status, 0) << run.err;
   auto of = entries(run);
   EXPECT_EQ(of["gpipe"]["refused"], "E-SCHEDULE-MEMORY");
@@ -74,11 +74,11 @@ TEST(SchedulesCommand, AtEqualMemory) {
 }
 
 TEST(SchedulesCommand, GridsAndSvg) {
-  const Outcome grid = schedules("--set batch.global=128 --schedules 1f1b,zb-h1 --grid");
+  const ProgramRun grid = schedules("--set batch.global=128 --schedules 1f1b,zb-h1 --grid");
   EXPECT_EQ(grid.status, 0) << grid.err;
   EXPECT_THAT(grid.out, HasSubstr("fastest that fits 80 GiB: "));
   EXPECT_THAT(grid.out, HasSubstr(" 7 |"));
-  const Outcome svg = schedules("--set batch.global=128 --schedules 1f1b,zb-h1 --svg -");
+  const ProgramRun svg = schedules("--set batch.global=128 --schedules 1f1b,zb-h1 --svg -");
   EXPECT_EQ(svg.status, 0) << svg.err;
   EXPECT_EQ(svg.out.rfind("<svg ", 0), 0U);
   EXPECT_THAT(svg.out, HasSubstr("<title>7I0</title>"));
@@ -87,7 +87,7 @@ TEST(SchedulesCommand, GridsAndSvg) {
 
 TEST(SchedulesCommand, BadOptions) {
   for (const char* words : {"--schedules 1f1b,1f1b", "--memory lots", "--svg - --json -", "--width 10"}) {
-    const Outcome run = schedules(words);
+    const ProgramRun run = schedules(words);
     EXPECT_EQ(run.status, 2) << words;
     EXPECT_EQ(run.out, "") << words;
   }

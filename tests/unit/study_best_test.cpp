@@ -13,6 +13,8 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
+using Rows = std::vector<std::vector<double>>;
+
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 Candidate candidate(size_t index, double step, double peak = 1, double gpus = 8, double tokens = 1000) {
@@ -41,21 +43,21 @@ std::vector<Candidate> sorted(std::vector<Candidate> candidates, Goal goal, cons
 }  // namespace
 
 TEST(ParetoFront, KeepsWhatNoneBeats) {
-  EXPECT_THAT(pareto_front({{1, 9}, {2, 5}, {3, 7}, {4, 4}, {4, 5}, {9, 1}}), ElementsAre(0, 1, 3, 5));
-  EXPECT_THAT(pareto_front(std::vector<std::vector<double>>{}), IsEmpty());
-  EXPECT_THAT(pareto_front({{3, 3, 3}}), ElementsAre(0));
+  EXPECT_THAT(pareto_front(Rows{{1, 9}, {2, 5}, {3, 7}, {4, 4}, {4, 5}, {9, 1}}), ElementsAre(0, 1, 3, 5));
+  EXPECT_THAT(pareto_front(Rows{}), IsEmpty());
+  EXPECT_THAT(pareto_front(Rows{{3, 3, 3}}), ElementsAre(0));
 }
 
 TEST(ParetoFront, BeatsInOneColumnWhereTheOthersAreEqual) {
-  EXPECT_THAT(pareto_front({{1, 2, 3}, {1, 2, 4}, {1, 1, 4}}), ElementsAre(0, 2));
+  EXPECT_THAT(pareto_front(Rows{{1, 2, 3}, {1, 2, 4}, {1, 1, 4}}), ElementsAre(0, 2));
 }
 
 TEST(ParetoFront, KeepsEqualRowsAll) {
-  EXPECT_THAT(pareto_front({{2, 2}, {1, 1}, {1, 1}, {1, 1}}), ElementsAre(1, 2, 3));
+  EXPECT_THAT(pareto_front(Rows{{2, 2}, {1, 1}, {1, 1}, {1, 1}}), ElementsAre(1, 2, 3));
 }
 
 TEST(ParetoFront, LeavesOutWhatIsNotKnown) {
-  EXPECT_THAT(pareto_front({{kNan, 0}, {0, kNan}, {5, 5}, {6, 6}}), ElementsAre(2));
+  EXPECT_THAT(pareto_front(Rows{{kNan, 0}, {0, kNan}, {5, 5}, {6, 6}}), ElementsAre(2));
 }
 
 // Against the definition, on many rows with ties.

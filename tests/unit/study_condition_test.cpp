@@ -32,7 +32,7 @@ bool holds(const std::string& text, const std::vector<std::string_view>& values 
   return condition(text).holds(values);
 }
 
-std::string refusal(const std::string& text, const std::vector<std::string_view>& values = {}) {
+std::string objection(const std::string& text, const std::vector<std::string_view>& values = {}) {
   try {
     holds(text, values);
   } catch (const InputErrors& found) {
@@ -73,25 +73,25 @@ TEST(StudyCondition, WordsAndTruthsCompareByEquality) {
   EXPECT_TRUE(holds("schedule == 'zb-v' or schedule != \"1f1b\"", {"zb-v"}));
   EXPECT_TRUE(holds("sequence == true", {"true"}));
   EXPECT_TRUE(holds("sequence", {"true"}));
-  EXPECT_THAT(refusal("a < 'x'", {"y"}), HasSubstr("'<' takes numbers, not a word"));
-  EXPECT_THAT(refusal("a == 1", {"y"}), HasSubstr("a word and a number are never the same"));
-  EXPECT_THAT(refusal("1 and true"), HasSubstr("'and' takes what is true or false, not a number"));
-  EXPECT_THAT(refusal("not 1"), HasSubstr("'not' takes what is true or false, not a number"));
-  EXPECT_THAT(refusal("1 + 1"), HasSubstr("a condition is true or false, and this is a number"));
-  EXPECT_THAT(refusal("1 % a == 0", {"0"}),
+  EXPECT_THAT(objection("a < 'x'", {"y"}), HasSubstr("'<' takes numbers, not a word"));
+  EXPECT_THAT(objection("a == 1", {"y"}), HasSubstr("a word and a number are never the same"));
+  EXPECT_THAT(objection("1 and true"), HasSubstr("'and' takes what is true or false, not a number"));
+  EXPECT_THAT(objection("not 1"), HasSubstr("'not' takes what is true or false, not a number"));
+  EXPECT_THAT(objection("1 + 1"), HasSubstr("a condition is true or false, and this is a number"));
+  EXPECT_THAT(objection("1 % a == 0", {"0"}),
               HasSubstr("study.yaml:1:3: error: this divides by 0 [E-STUDY-WHEN]"));
 }
 
 TEST(StudyCondition, SaysWhereItCannotBeRead) {
-  EXPECT_THAT(refusal("1 +"), HasSubstr(":1:4: error: something is missing at the end"));
-  EXPECT_THAT(refusal("(1 < 2"), HasSubstr("a ')' is missing"));
-  EXPECT_THAT(refusal("1 < 2 3"), HasSubstr(":1:7: error: nothing can follow here but an operator"));
-  EXPECT_THAT(refusal("1 < 2 < 3"), HasSubstr(":1:7: error: nothing can follow"));
-  EXPECT_THAT(refusal("a = 1", {"1"}), HasSubstr("nothing can follow here but an operator"));
-  EXPECT_THAT(refusal("'a == 1"), HasSubstr("the quote is not closed"));
-  EXPECT_THAT(refusal("010 == 8"), HasSubstr(":1:1: error: '010'"));
-  EXPECT_THAT(refusal("& 1"), HasSubstr("this is neither a key, a number nor a word in quotes"));
-  EXPECT_THAT(refusal(std::string(200, '(')), HasSubstr("nested too deeply"));
+  EXPECT_THAT(objection("1 +"), HasSubstr(":1:4: error: something is missing at the end"));
+  EXPECT_THAT(objection("(1 < 2"), HasSubstr("a ')' is missing"));
+  EXPECT_THAT(objection("1 < 2 3"), HasSubstr(":1:7: error: nothing can follow here but an operator"));
+  EXPECT_THAT(objection("1 < 2 < 3"), HasSubstr(":1:7: error: nothing can follow"));
+  EXPECT_THAT(objection("a = 1", {"1"}), HasSubstr("nothing can follow here but an operator"));
+  EXPECT_THAT(objection("'a == 1"), HasSubstr("the quote is not closed"));
+  EXPECT_THAT(objection("010 == 8"), HasSubstr(":1:1: error: '010'"));
+  EXPECT_THAT(objection("& 1"), HasSubstr("this is neither a key, a number nor a word in quotes"));
+  EXPECT_THAT(objection(std::string(200, '(')), HasSubstr("nested too deeply"));
 }
 
 }  // namespace

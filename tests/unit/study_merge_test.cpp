@@ -18,15 +18,15 @@ StoredPoint point_of(const std::string& digest, double step, Verdict verdict = V
 }
 
 struct StudyMerge : ::testing::Test {
-  testing::Outcome merge(const std::vector<std::vector<StoredPoint>>& stores) {
+  test::ProgramRun merge(const std::vector<std::vector<StoredPoint>>& stores) {
     std::string words = "merge";
     for (size_t i = 0; i < stores.size(); ++i) {
       words += " " + std::to_string(i) + ".sqlite";
       create_store(folder.file(std::to_string(i) + ".sqlite"), {}, stores[i]);
     }
-    return testing::run_program(words + " -o all.sqlite", folder.file(""));
+    return test::run_program(words + " -o all.sqlite", folder.file(""));
   }
-  testing::TemporaryFolder folder;
+  test::TemporaryFolder folder;
 };
 
 TEST_F(StudyMerge, TakesEqualPointsOnce) {

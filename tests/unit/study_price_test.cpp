@@ -13,19 +13,18 @@
 #include "sim/study/price.hpp"
 
 namespace fs = std::filesystem;
-using nlohmann::json;
 
 namespace rehearse {
 namespace {
 
-const std::string kSource = REHEARSE_SOURCE_DIR;
-const std::string kBase = kSource + "/scenarios/gpt3-175b-1024xa100.yaml";
+const std::string kRoot = REHEARSE_SOURCE_DIR;
+const std::string kBase = kRoot + "/scenarios/gpt3-175b-1024xa100.yaml";
 
 class Prices : public testing::Test {
  protected:
   Study study{
       .file = "s.yaml", .name = "s", .base = kBase, .sets = {"layout.dp=null"}, .axes = {}, .points = {}};
-  const DataRoots roots{{kSource}};
+  const DataRoots roots{{kRoot}};
   Outcome price(const std::vector<std::string>& settings, size_t engine = 0) {
     return Pricer(study, roots, engine_table()[engine]).price({settings});
   }
@@ -41,7 +40,7 @@ double figure(const Outcome& outcome, std::string_view name) {
   return 0;
 }
 
-json run_json(const std::vector<std::string>& settings) {
+nlohmann::json run_json(const std::vector<std::string>& settings) {
   std::string command = std::string(REHEARSE_BINARY) + " run " + kBase + " --quiet --json -";
   for (const auto& set : settings) command += " --set '" + set + "'";
   std::string text;
@@ -49,11 +48,11 @@ json run_json(const std::vector<std::string>& settings) {
   char buffer[4096];
   for (size_t n = 0; (n = fread(buffer, 1, sizeof buffer, pipe)) > 0;) text.append(buffer, n);
   pclose(pipe);
-  return json::parse(text);
+  return nlohmann::json::parse(text);
 }
 
 // What a figure is in the report's JSON.
-double in_json(const json& report, std::string_view name) {
+double in_json(const nlohmann::json& report, std::string_view name) {
   const auto dot = name.find('.');
   const std::string group(name.substr(0, dot)),
       key(dot == std::string_view::npos ? "" : name.substr(dot + 1));
@@ -66,12 +65,12 @@ double in_json(const json& report, std::string_view name) {
     return sum / report.at("engine").at("ranks").get<double>();
   }
   if (group == "memory" && !report.at("memory").contains(key)) {
-    json fullest;
+    nlohmann::json fullest;
     for (const auto& stage : report.at("memory").at("stages"))
       if (fullest.is_null() || stage.at("peak_bytes") > fullest.at("peak_bytes")) fullest = stage;
     return fullest.at("parts").at(key);
   }
-  const json& value = report.at(group).at(key);
+  const nlohmann::json& value = report.at(group).at(key);
   if (!value.is_array()) return value;
   double most = 0;
   for (const double each : value) most = std::max(most, each);
@@ -88,7 +87,7 @@ TEST_F(Prices, AreTheFiguresOfARun) {
   for (const auto& settings : points) {
     auto all = study.sets;
     all.insert(all.end(), settings.begin(), settings.end());
-    const json report = run_json(all);
+    const nlohmann::json report = run_json(all);
     const Outcome outcome = price(settings);
     ASSERT_EQ(outcome.verdict, Verdict::simulated) << outcome.code << outcome.message;
     for (const auto& row : figure_table()) {
@@ -187,10 +186,10 @@ TEST_F(Prices, DigestsFollowEveryFileThatIsRead) {
   ASSERT_NE(mkdtemp(folder.data()), nullptr);
   for (const char* part : {"topologies", "calibration/profiles"}) {
     fs::create_directories(fs::path(folder) / part);
-    fs::copy(fs::path(kSource) / part, fs::path(folder) / part, fs::copy_options::recursive);
+    fs::copy(fs::path(kRoot) / part, fs::path(folder) / part, fs::copy_options::recursive);
   }
   fs::create_directories(fs::path(folder) / "scenarios/models");
-  fs::copy(fs::path(kSource) / "scenarios/models/gpt3-175b.yaml", fs::path(folder) / "scenarios/models");
+  fs::copy(fs::path(kRoot) / "scenarios/models/gpt3-175b.yaml", fs::path(folder) / "scenarios/models");
   fs::copy(kBase, fs::path(folder) / "scenarios");
   const DataRoots copied{{folder}};
   study.base = folder + "/scenarios/gpt3-175b-1024xa100.yaml";

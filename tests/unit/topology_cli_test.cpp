@@ -5,10 +5,10 @@
 
 #include "tests/support/program.hpp"
 
-using rehearse::testing::Outcome;
-using rehearse::testing::run_program;
-using rehearse::testing::TemporaryFolder;
-using rehearse::testing::text_of;
+using rehearse::test::ProgramRun;
+using rehearse::test::run_program;
+using rehearse::test::TemporaryFolder;
+using rehearse::test::text_of;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
@@ -16,14 +16,16 @@ using testing::StartsWith;
 
 namespace {
 
-Outcome topology(const std::string& words) { return run_program("topology " + words, REHEARSE_SOURCE_DIR); }
+ProgramRun topology(const std::string& words) {
+  return run_program("topology " + words, REHEARSE_SOURCE_DIR);
+}
 
 std::vector<std::string> strings(const nlohmann::json& list) { return list.get<std::vector<std::string>>(); }
 
 }  // namespace
 
 TEST(TopologyCommand, PrintsTiersLinksBisectionAndPairs) {
-  const Outcome run = topology("a100-fat-tree-4to1 --nodes 32");
+  const ProgramRun run = topology("a100-fat-tree-4to1 --nodes 32");
   ASSERT_EQ(run.status, 0) << run.err;
   EXPECT_EQ(run.out,
             "a100-fat-tree-4to1: 32 nodes x 8 a100-sxm4-80gb = 256 GPUs\n"
@@ -47,7 +49,7 @@ TEST(TopologyCommand, PrintsTiersLinksBisectionAndPairs) {
 }
 
 TEST(TopologyCommand, NamesAPathLinkByLink) {
-  const Outcome run = topology(
+  const ProgramRun run = topology(
       "l40s-pcie --nodes 2 --from 1 --to 14 --set cluster.overrides='[{link: node1.pcie6, slow: 0.5}]'");
   ASSERT_EQ(run.status, 0) << run.err;
   EXPECT_THAT(run.out, HasSubstr("\n  GPU 1 to GPU 14: between nodes, 15.5 GB/s, 2.7 us\n"
@@ -62,12 +64,12 @@ TEST(TopologyCommand, SaysWhereItPresumesTheNodes) {
   const std::string presumed = "(2 nodes presumed: the topology names no number; --nodes N does)";
   EXPECT_THAT(topology("dgx-h100").out, HasSubstr(presumed));
   EXPECT_THAT(topology("dgx-h100 --nodes 3").out, Not(HasSubstr("presumed")));
-  const Outcome torus = topology("a100-torus-4x4x4");  // its dimensions say
+  const ProgramRun torus = topology("a100-torus-4x4x4");  // its dimensions say
   EXPECT_THAT(torus.out, StartsWith("a100-torus-4x4x4: 64 nodes x 8 "));
 }
 
 TEST(TopologyCommand, TakesAScenariosCluster) {
-  const Outcome run = topology(
+  const ProgramRun run = topology(
       "scenarios/gpt3-175b-1024xa100.yaml --set cluster.fabric.shape=ring --set fabric.rate='1 GB/s'");
   ASSERT_EQ(run.status, 0) << run.err;
   EXPECT_THAT(run.out, StartsWith("dgx-a100-80g: 128 nodes x 8 "));
@@ -75,7 +77,7 @@ TEST(TopologyCommand, TakesAScenariosCluster) {
 }
 
 TEST(TopologyCommand, WritesJson) {
-  const Outcome run = topology("gb200-nvl72 --nodes 36 --json - --from 0 --to 72");
+  const ProgramRun run = topology("gb200-nvl72 --nodes 36 --json - --from 0 --to 72");
   ASSERT_EQ(run.status, 0) << run.err;
   const auto json = nlohmann::json::parse(run.out);
   EXPECT_EQ(json["gpus"], 144);
@@ -91,7 +93,7 @@ TEST(TopologyCommand, WritesJson) {
 TEST(TopologyCommand, DrawsForGraphvizAndAsSvg) {
   const TemporaryFolder folder;
   const std::string svg = folder.file("a.svg");
-  const Outcome run =
+  const ProgramRun run =
       topology("a100-fat-tree-4to1 --nodes 2 --set 'fabric.tiers=[{nodes: 1}]' --dot - --svg " + svg);
   ASSERT_EQ(run.status, 0) << run.err;
   EXPECT_EQ(run.out,
@@ -116,7 +118,7 @@ TEST(TopologyCommand, DrawsForGraphvizAndAsSvg) {
 }
 
 TEST(TopologyCommand, DrawsManyNodesAsOneOfAKind) {
-  const Outcome run = topology("a100-rail-1024 --dot -");
+  const ProgramRun run = topology("a100-rail-1024 --dot -");
   ASSERT_EQ(run.status, 0) << run.err;
   EXPECT_THAT(run.out, HasSubstr("[label=\"128 x node\"]"));
   EXPECT_THAT(run.out, HasSubstr("[label=\"56 x rail.leaf\", style=rounded]"));
@@ -126,7 +128,7 @@ TEST(TopologyCommand, DrawsManyNodesAsOneOfAKind) {
 
 TEST(TopologyCommand, RefusesWhatCannotBe) {
   const auto refused = [](const std::string& words, const std::string& said) {
-    const Outcome run = topology(words);
+    const ProgramRun run = topology(words);
     EXPECT_EQ(run.status, 2) << words;
     EXPECT_EQ(run.out, "") << words;
     EXPECT_THAT(run.err, HasSubstr(said)) << words;

@@ -5,7 +5,7 @@
 
 #include "tests/support/trace_files.hpp"
 
-namespace rehearse::testing {
+namespace rehearse::test {
 namespace {
 
 using ::testing::Contains;
@@ -213,4 +213,4 @@ TEST(TraceLint, TruncatedFilesAreFound) {
 }
 
 }  // namespace
-}  // namespace rehearse::testing
+}  // namespace rehearse::test

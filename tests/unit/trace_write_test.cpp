@@ -5,7 +5,7 @@
 
 #include "tests/support/trace_files.hpp"
 
-namespace rehearse::testing {
+namespace rehearse::test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -373,4 +373,4 @@ TEST(TraceWrite, FilesThatViewersChokeOnAreWarnedOf) {
 }
 
 }  // namespace
-}  // namespace rehearse::testing
+}  // namespace rehearse::test

@@ -6,18 +6,18 @@
 
 #include "tests/support/program.hpp"
 
-using rehearse::testing::Outcome;
-using rehearse::testing::run_program;
+using rehearse::test::ProgramRun;
+using rehearse::test::run_program;
 using testing::HasSubstr;
 
 namespace {
 
-Outcome rehearse_(const std::string& words) {
+ProgramRun rehearse_(const std::string& words) {
   return run_program(words + " --quiet", REHEARSE_SOURCE_DIR "/scenarios");
 }
 
 nlohmann::json json_of(const std::string& words) {
-  const Outcome run = rehearse_(words + " --json -");
+  const ProgramRun run = rehearse_(words + " --json -");
   EXPECT_EQ(run.status, 0) << run.err;
   return nlohmann::json::parse(run.out);
 }
@@ -47,7 +47,7 @@ TEST(Compare, DifferencesAreThoseOfTheRuns) {
 }
 
 TEST(Compare, ShowsEachRunOnce) {
-  const Outcome run = rehearse_("compare 7b-8xa100-dp.yaml 7b-8xa100-dp.yaml --with recompute=full");
+  const ProgramRun run = rehearse_("compare 7b-8xa100-dp.yaml 7b-8xa100-dp.yaml --with recompute=full");
   EXPECT_EQ(run.status, 1) << run.err;  // it does not fit
   EXPECT_THAT(run.out, HasSubstr("C: 7b-8xa100-dp with recompute=full"));
   EXPECT_THAT(run.out, HasSubstr(" = "));
@@ -60,7 +60,7 @@ TEST(Compare, RefusesWhatCannotBeCompared) {
               HasSubstr("--with: 'layout.tp' is no KEY=VALUE [E-CLI]"));
   EXPECT_THAT(rehearse_("compare 7b-8xa100-dp.yaml --with ' ; '").err,
               HasSubstr("--with names no setting [E-CLI]"));
-  const Outcome bad = rehearse_("compare 7b-8xa100-dp.yaml --with 'layout.tp=3'");
+  const ProgramRun bad = rehearse_("compare 7b-8xa100-dp.yaml --with 'layout.tp=3'");
   EXPECT_EQ(bad.status, 2);
   EXPECT_EQ(bad.out, "");
 }
