@@ -19,7 +19,7 @@ namespace {
 namespace po = boost::program_options;
 
 struct ImportWords {
-  std::string output, op, dtype, least, limits;
+  std::string output, op, dtype, least, limits, node_network, network_latency;
   std::vector<std::string> where, kernels;
 };
 
@@ -64,6 +64,15 @@ void settle(const ImportWords& words, ImportOptions& options) {
     if (!bytes.value) refuse("--min-bytes " + bytes.problem, bytes.hint);
     options.least_bytes = *bytes.value;
   }
+  if (options.network.empty() != words.node_network.empty())
+    refuse("--network and --node-network go together", "--network ib-ndr --node-network '400 GB/s'");
+  const auto quantity = [](const std::string& word, const char* option, Dimension dimension) {
+    const auto parsed = parse_quantity(word, dimension);
+    if (!word.empty() && !parsed.value) refuse(std::string(option) + " " + parsed.problem, parsed.hint);
+    return parsed.value.value_or(0);
+  };
+  options.node_network_bytes_per_s = quantity(words.node_network, "--node-network", Dimension::bytes_per_s);
+  options.network_latency_s = quantity(words.network_latency, "--network-latency", Dimension::seconds);
   for (const auto& text : words.where) options.where.push_back(pair_of(text, "--where"));
   for (const auto& text : words.kernels) {
     options.kernels.push_back(pair_of(text, "--kernel"));
@@ -96,7 +105,15 @@ po::options_description options_of(ImportWords& words, ImportOptions& o) {
       ("ranks", po::value(&o.ranks)->value_name("N")->notifier(is_positive),
        "of a log that does not list them")  //
       ("nodes", po::value(&o.nodes)->value_name("N")->notifier(is_positive),
-       "over which the ranks lie evenly")                                                                 //
+       "over which the ranks lie evenly")  //
+      ("domain", po::value(&o.domain)->value_name("N")->notifier(is_positive),
+       "nodes that one NVLink domain joins: they count as one (NVL72)")  //
+      ("network", po::value(&o.network)->value_name("WORD"),
+       "what joins the nodes, as topologies name it: ib-ndr")  //
+      ("node-network", po::value(&words.node_network)->value_name("RATE"),
+       "of all NICs of a node that the ranks use: '400 GB/s'")  //
+      ("network-latency", po::value(&words.network_latency)->value_name("TIME"),
+       "from node to node; 2.7 us where it is not given")                                                 //
       ("min-bytes", po::value(&words.least)->value_name("SIZE"), "leave out smaller collectives: 64MiB")  //
       ("thin", po::bool_switch(&o.thin), "of collectives only the size nearest to each power of two")     //
       ("where", po::value(&words.where)->value_name("COLUMN=VALUE"),

@@ -28,8 +28,10 @@ class Constants {
   // device, algorithms, stacks and default_stack as a profile holds them.
   std::string yaml() const;
 
- private:
+  // What stands there; nullptr where nothing does.
   const DocNode* find(const std::string& path) const;
+
+ private:
   std::vector<std::string> steps_of(const std::string& path) const;
   DocNode root_;
 };

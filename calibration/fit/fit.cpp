@@ -36,11 +36,16 @@ bool contradict(const std::string& path, const std::string& stated, const std::s
   return !(bound && y < x) && std::abs(x - y) > 0.05 * std::max(std::abs(x), std::abs(y));
 }
 
+// NCCL's own algorithms serve a GPU of a known architecture.
+bool beside_nccl(const Constants& constants, const NamedConstant& c) {
+  return c.path.starts_with("algorithms.") && constants.find("device.architecture");
+}
+
 void add_from_samples(Constants& constants, const std::vector<NamedConstant>& found, Fit& fit) {
   for (const auto& c : found) {
     const bool again = std::any_of(fit.from_samples.begin(), fit.from_samples.end(),
                                    [&](const auto& f) { return f.path == c.path; });
-    if (again) continue;
+    if (again || beside_nccl(constants, c)) continue;
     if (constants.add(c))
       fit.from_samples.push_back(c);
     else if (c.basis != Basis::guess && contradict(c.path, constants.value_of(c.path), c.value))
@@ -58,7 +63,7 @@ Constants constants_of(const Gathered& gathered, const FitOptions& options, Fit&
                          number_of(constants, "device.nvlink", Dimension::bytes_per_s)),
       fit);
   for (const auto& c : default_constants())
-    if (constants.add(c) && c.basis == Basis::guess) fit.guessed.push_back(c);
+    if (!beside_nccl(constants, c) && constants.add(c) && c.basis == Basis::guess) fit.guessed.push_back(c);
   bool has_peak = false;
   for (const auto& row : kDTypeNames)
     has_peak |= !constants.value_of("device.peak." + std::string(row.name)).empty();
@@ -75,6 +80,16 @@ std::string percent(const Accuracy& a) {
   return fmt::format("median {:.2g} %, p90 {:.2g} %, p99 {:.2g} %", 100 * a.median, 100 * a.p90, 100 * a.p99);
 }
 
+// Of a collective over nodes what joins them.
+std::string nodes_of(const FitTable& table, const CollectiveCall& call) {
+  if (call.group.nodes == 1) return "";
+  std::string out = fmt::format("    nodes: {}\n    network: {}\n    node_network: {:.5g} GB/s\n",
+                                call.group.nodes, table.network, table.node_network_bytes_per_s * 1e-9);
+  if (table.network_latency_s > 0)
+    out += fmt::format("    network_latency: {:.4g} us\n", table.network_latency_s * 1e6);
+  return out;
+}
+
 // The entry of a table in the profile.
 std::string entry_of(const FitTable& table, const TableFit* fit, const std::string& folder) {
   std::string out = fmt::format("  - table: {}/{}\n", folder, table.file);
@@ -89,7 +104,9 @@ std::string entry_of(const FitTable& table, const TableFit* fit, const std::stri
   if (const auto* c = std::get_if<MemoryCall>(&table.like))
     out += fmt::format("    kernel: {}\n    dtype: {}\n", name_of(c->kernel), name_of(kDTypeNames, c->dtype));
   if (const auto* c = std::get_if<CollectiveCall>(&table.like))
-    out += fmt::format("    op: {}\n    gpus: {}\n", name_of(kOpNames, c->op), c->group.size);
+    out +=
+        fmt::format("    op: {}\n    gpus: {}\n", name_of(kOpNames, c->op), c->group.size / c->group.nodes) +
+        nodes_of(table, *c);
   std::string caveats = table.caveats;
   const auto add = [&](const std::string& what) { caveats += (caveats.empty() ? "" : "; ") + what; };
   if (fit && fit->thinned) add(fmt::format("{} more rows left out that these predict", fit->thinned));

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "sim/cost/collectives.hpp"
 #include "sim/cost/kernels.hpp"
+#include "sim/cost/size_curve.hpp"
 
 namespace rehearse::calibration {
 namespace {
@@ -69,7 +69,6 @@ void install(DeviceProfile& p, const FitTable& table, const Rows& rows) {
     case TableKind::collective: {
       CollectiveTable t;
       t.op = std::get<CollectiveCall>(table.like).op;
-      t.per_node = std::get<CollectiveCall>(table.like).group.size;
       for (const auto* row : rows) t.bytes.push_back(row->keys[0]), t.seconds.push_back(row->seconds);
       p.collectives.push_back(std::move(t));
       return;
@@ -85,10 +84,7 @@ double predicted(const DeviceProfile& p, const Work& work) {
     return attention(p, stack, c->dtype, c->shape, c->backward).time.value;
   if (const auto* c = std::get_if<MemoryCall>(&work))
     return memory_pass(p, stack, *c, Bytes(bytes_of(work))).time.value;
-  const auto& c = std::get<CollectiveCall>(work);
-  return in_node_collective(p, stack, c.op, c.group.size, Bytes(c.bytes),
-                            BytesPerSec(p.nvlink_bytes_per_s.value))
-      .time.value;
+  return size_curve(p.collectives.front(), std::get<CollectiveCall>(work).bytes).seconds;
 }
 
 // FNV-1a of the shape, its bits mixed once more because the last ones of few digits are much alike.

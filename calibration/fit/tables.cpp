@@ -71,8 +71,9 @@ Place place_of(const MemoryCall& c, const std::set<DType>&) {
   return {"memory " + name, name, TableKind::memory, {c.shape.rows, c.shape.width}};
 }
 Place place_of(const CollectiveCall& c, const std::set<DType>&) {
-  if (c.group.nodes > 1 || c.group.stride > 1 || c.group.concurrent) return {};
-  const std::string name = fmt::format("1x{}_{}", c.group.size, name_of(kOpNames, c.op));
+  if (c.group.stride > 1 || c.group.concurrent) return {};
+  const std::string name =
+      fmt::format("{}x{}_{}", c.group.nodes, c.group.size / c.group.nodes, name_of(kOpNames, c.op));
   return {name, name, TableKind::collective, {c.bytes}};
 }
 template <class Other>
@@ -89,7 +90,15 @@ std::set<DType> types_by_role(const std::vector<Taken>& taken) {
   return types;
 }
 
+bool over_nodes(const Work& work) {
+  const auto* call = std::get_if<CollectiveCall>(&work);
+  return call && call->group.nodes > 1;
+}
+
 void describe(FitTable& table, const Environment& e, bool borrowed) {
+  table.network = e.network;
+  table.node_network_bytes_per_s = e.node_network_bytes_per_s;
+  table.network_latency_s = e.network_latency_s;
   table.source =
       e.source.empty() ? fmt::format("measured on {} by the {} backend", e.device, e.backend) : e.source;
   table.licence = e.licence.empty() ? (e.source.empty() ? "own measurement" : "not stated") : e.licence;
@@ -161,7 +170,7 @@ std::vector<FitTable> tables_of(const std::vector<Taken>& taken) {
   std::set<std::string> files;
   for (const auto& t : taken) {
     Place place = std::visit([&](const auto& call) { return place_of(call, by_role); }, t.sample->work);
-    if (place.key.empty()) continue;
+    if (place.key.empty() || (over_nodes(t.sample->work) && t.environment->network.empty())) continue;
     const std::string stem = stem_of(*t.environment);
     // Imported files of one operation lead and continue each other; imported GEMMs of a type are one table.
     const bool apart = place.kind == TableKind::collective || place.kind == TableKind::attention;
@@ -197,7 +206,7 @@ std::string FitTable::label() const {
   if (const auto* c = std::get_if<MemoryCall>(&like))
     return std::string(name_of(c->kernel)) + " " + word(c->dtype);
   const auto& c = std::get<CollectiveCall>(like);
-  return fmt::format("{} 1x{}", name_of(kOpNames, c.op), c.group.size);
+  return fmt::format("{} {}x{}", name_of(kOpNames, c.op), c.group.nodes, c.group.size / c.group.nodes);
 }
 
 std::string csv_of(const FitTable& table) {

@@ -25,6 +25,8 @@ struct FitTable {
   bool of_role = false;  // GEMMs: of one role; else of all
   Basis basis = Basis::measured;
   std::string source, licence, caveats;
+  std::string network;  // of collectives over nodes
+  double node_network_bytes_per_s = 0, network_latency_s = 0;
   std::vector<TableRow> rows;  // ascending by keys, none twice
   std::string label() const;   // "gemm bf16 forward", "all_reduce 1x8"
 };
@@ -52,7 +54,8 @@ Gathered gather(const std::vector<FitInput>& inputs);
 
 // The tables of these samples. One table a kind, type and role, kernel or direction; imported collectives and
 // attentions one an imported file, those first that come first. A shape that stands twice keeps its first
-// time. Groups that cross nodes, are strided or run beside others make no table.
+// time. Groups that are strided or run beside others make no table, nor
+// do those over nodes whose network is not named.
 std::vector<FitTable> tables_of(const std::vector<Taken>& taken);
 
 std::string csv_of(const FitTable& table);

@@ -70,6 +70,15 @@ void thin(std::vector<Sample>& samples) {
     std::ranges::move(thinned(std::move(curve)), std::back_inserter(samples));
 }
 
+// The nodes of one NVLink domain are one node. Domains are filled evenly.
+void join_domains(std::vector<Sample>& samples, int domain) {
+  for (auto& s : samples)
+    if (auto* call = std::get_if<CollectiveCall>(&s.work); call && domain > 1) {
+      const int domains = (call->group.nodes + domain - 1) / domain;
+      call->group.nodes = domains, call->group.per_node = call->group.size / domains;
+    }
+}
+
 void select(Imported& in, const ImportOptions& options) {
   const size_t before = in.samples.size();
   const bool collectives = std::all_of(in.samples.begin(), in.samples.end(), [](const Sample& s) {
@@ -122,6 +131,7 @@ Imported import_text(const std::string& text, const std::string& file, const Imp
     read_nccl_text(text, file, options, out);
   else
     refuse(file, lines[0], 1, "E-IMPORT-FORMAT", "neither a log of nccl-tests nor a table of known columns");
+  join_domains(out.samples, options.domain);
   for (auto& s : out.samples) bound(s, out.environment.limits);
   keep_fastest(out);
   select(out, options);

@@ -15,8 +15,11 @@ struct ImportOptions {
   std::optional<CollectiveOp> op;  // where a log does not name its operation
   std::optional<DType> dtype;      // where a table has no column for it; also replaces the column's
   int ranks = 0, nodes = 0;        // where a log does not list its ranks; 0: by the log
-  double least_bytes = 0;          // collectives of fewer bytes are left out
-  bool thin = false;               // of collectives only the size nearest to each power of two
+  std::string network;             // word of the network between nodes
+  double node_network_bytes_per_s = 0, network_latency_s = 0;  // of all NICs of a node; 0: not known
+  int domain = 1;          // nodes that NVLink joins: together they are one node of what is written
+  double least_bytes = 0;  // collectives of fewer bytes are left out
+  bool thin = false;       // of collectives only the size nearest to each power of two
   std::vector<std::pair<std::string, std::string>> where;    // column = value: other rows are left out
   std::vector<std::pair<std::string, std::string>> kernels;  // a table's word for a kernel = the simulator's
   Limits limits;  // rows beyond them become rejected samples; 0: not checked

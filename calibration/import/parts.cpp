@@ -155,6 +155,9 @@ Environment environment_of(const std::string& file, const ImportOptions& options
   e.licence = options.licence;
   e.caveats = options.caveats;
   e.limits = options.limits;
+  e.network = options.network;
+  e.node_network_bytes_per_s = options.node_network_bytes_per_s;
+  e.network_latency_s = options.network_latency_s;
   return e;
 }
 

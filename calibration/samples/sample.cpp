@@ -64,7 +64,8 @@ constexpr Named<std::string Environment::*> kTexts[] = {
     {"started", "", &Environment::started},
     {"source", "", &Environment::source},
     {"licence", "", &Environment::licence},
-    {"caveats", "", &Environment::caveats}};
+    {"caveats", "", &Environment::caveats},
+    {"network", "", &Environment::network}};
 
 Json write_rest(const Environment& e) {
   Json json = Json::object();
@@ -72,6 +73,8 @@ Json write_rest(const Environment& e) {
   if (!e.variables.empty()) json["variables"] = e.variables;
   json["ranks"] = e.ranks;
   json["ranks_per_node"] = e.ranks_per_node;
+  put(json, "node_network_bytes_per_s", e.node_network_bytes_per_s);
+  put(json, "network_latency_s", e.network_latency_s);
   Json limits = Json::object(), peaks = Json::object();
   for (const auto& [dtype, flops] : e.limits.peak_flops)
     peaks[std::string(name_of(kDTypeNames, dtype))] = flops;
@@ -109,6 +112,8 @@ Environment environment_from(const nlohmann::json& object) {
   }
   e.ranks = f.integer("ranks", 1, 1);
   e.ranks_per_node = f.integer("ranks_per_node", 1, 1);
+  e.node_network_bytes_per_s = f.number("node_network_bytes_per_s", 0, 0);
+  e.network_latency_s = f.number("network_latency_s", 0, 0);
   if (const auto* limits = f.find("limits")) e.limits = limits_from(*limits);
   f.finish();
   return e;

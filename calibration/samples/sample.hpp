@@ -32,6 +32,10 @@ struct Environment {
   int ranks = 1, ranks_per_node = 1;
   Limits limits;
   std::string source, licence, caveats;  // imported data
+  // Of collectives over nodes, where known: the network's word, the rate of all NICs of a node that the ranks
+  // use, and the latency from node to node.
+  std::string network;
+  double node_network_bytes_per_s = 0, network_latency_s = 0;
 };
 
 enum class Status : uint8_t {

@@ -77,6 +77,9 @@ inline constexpr Code kCodes[] = {
     {"E-PROFILE-STACK", "an unknown or repeated set of software constants"},
     {"E-PROFILE-CSV", "a table of the profile cannot be read"},
     {"E-PROFILE-TABLE", "two tables where the profile must have one"},
+    // collectives
+    {"E-AGAINST", "measured collectives to compare with that cannot be read, or are of another group"},
+    {"E-NCCL-ALGO", "no algorithm and protocol of NCCL that is allowed can run a collective"},
     // schedule
     {"E-SCHEDULE-NAME", "no schedule has this name"},
     {"E-SCHEDULE-FILE", "the schedule's file cannot be read"},

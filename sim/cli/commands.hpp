@@ -10,6 +10,7 @@ using Command = int (*)(const Invocation&, std::ostream& out);
 int command_batch(const Invocation& invocation, std::ostream& out);
 int command_best(const Invocation& invocation, std::ostream& out);
 int command_check(const Invocation& invocation, std::ostream& out);
+int command_collective(const Invocation& invocation, std::ostream& out);
 int command_compare(const Invocation& invocation, std::ostream& out);
 int command_ledger(const Invocation& invocation, std::ostream& out);
 int command_merge(const Invocation& invocation, std::ostream& out);

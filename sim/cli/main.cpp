@@ -22,6 +22,7 @@ constexpr Named<Command> kCommands[] = {
     {"merge", "make one store of several", command_merge},
     {"best", "the best points of a study, and why they are", command_best},
     {"report", "results as one self-contained page to look at", command_report},
+    {"collective", "one collective, size by size, as nccl-tests would print it", command_collective},
     {"score", "predictions against a file of measured steps", command_score},
     {"batch", "answer JSON lines with JSON lines, for other programs", command_batch},
 };

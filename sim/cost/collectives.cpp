@@ -5,110 +5,12 @@
 #include <limits>
 #include <stdexcept>
 
-#include "sim/cost/size_curve.hpp"
+#include "sim/cost/nccl_predict.hpp"
+#include "sim/cost/plain_collectives.hpp"
+#include "sim/spec/names.hpp"
 
 namespace rehearse {
 namespace {
-
-struct Hops {
-  double nvlink = 0, network = 0;
-};
-
-// Hops of a ring over n ranks on `nodes` nodes, one after the other, before a result is whole.
-Hops ring_hops(CollectiveOp op, double n, double nodes) {
-  double steps = n - 1, across = nodes - 1;
-  if (op == CollectiveOp::all_reduce) steps *= 2, across *= 2;
-  if (op == CollectiveOp::send_recv) steps = 1, across = nodes > 1 ? 1 : 0;
-  if (op == CollectiveOp::all_to_all)
-    across = nodes > 1 ? 1 : 0, steps = 1 + across;  // all at once, no chain
-  return {steps - across, across};
-}
-
-Hops tree_hops(double per_node, double nodes) {
-  return {2 * (per_node - 1), 2 * std::floor(std::log2(nodes))};
-}
-
-Seconds latency_of(const CollectiveAlgorithm& a, Hops h, Seconds nic_latency) {
-  return Seconds(a.base_s.value + h.nvlink * a.hop_nvlink_s.value +
-                 h.network * (a.hop_network_s.value + nic_latency.value));
-}
-
-// Payload bytes that leave a node, and those that each of its GPUs sends over NVLink meanwhile.
-struct Traffic {
-  double per_node = 0, per_gpu = 0;
-};
-
-Traffic ring_traffic(CollectiveOp op, double n, double per_node, double bytes) {
-  const double ring = bytes_sent_per_rank(op, static_cast<int>(n), bytes);
-  switch (op) {
-    case CollectiveOp::all_to_all:
-      return {per_node * (n - per_node) / n * bytes, (per_node - 1) / n * bytes};
-    case CollectiveOp::broadcast:
-    case CollectiveOp::send_recv:
-      return {bytes, bytes};
-    default:
-      return {ring, ring};
-  }
-}
-
-// Double binary tree over nodes, a chain inside each: up and down once; on two nodes half of each tree stays
-// at home.
-Traffic tree_traffic(double nodes, double bytes) { return {nodes > 2 ? 2 * bytes : bytes, 2 * bytes}; }
-
-std::vector<const CollectiveTable*> tables_for(const DeviceProfile& profile, CollectiveOp op, int ranks) {
-  std::vector<const CollectiveTable*> tables;
-  for (const auto& t : profile.collectives)
-    if (t.op == op && t.nodes == 1 && t.per_node == ranks && !t.bytes.empty()) tables.push_back(&t);
-  return tables;
-}
-
-CollectiveTime from_tables(const std::vector<const CollectiveTable*>& tables, double bytes,
-                           double nvlink_ratio) {
-  const CurveValue at = chained_curve(tables, bytes);
-  if (nvlink_ratio == 1) return {Seconds(at.seconds), at.basis, at.outside};
-  const double latency = std::min(at.seconds, tables.front()->seconds.front());
-  return {Seconds(latency + (at.seconds - latency) * nvlink_ratio), Basis::guess, at.outside};
-}
-
-// Sizes at which a group of `there` ranks sends as many bytes a rank as one of `here` ranks does with
-// `bytes`.
-double same_load(CollectiveOp op, int here, int there, double bytes) {
-  return bytes * bytes_sent_per_rank(op, here, 1) / bytes_sent_per_rank(op, there, 1);
-}
-
-CollectiveTime between_tables(const DeviceProfile& profile, CollectiveOp op, int ranks, double bytes,
-                              int below, int above, double nvlink_ratio) {
-  const auto at = [&](int there) {
-    return from_tables(tables_for(profile, op, there), same_load(op, ranks, there, bytes), nvlink_ratio);
-  };
-  CollectiveTime low = at(below ? below : above);
-  low.basis = Basis::guess;
-  if (below && above) {
-    const CollectiveTime high = at(above);
-    const double share = static_cast<double>(ranks - below) / (above - below);
-    low.time = Seconds(low.time.value * (1 - share) + high.time.value * share);
-    low.basis = Basis::fitted;
-    low.outside = low.outside || high.outside;
-  } else if (below) {
-    const double more = ring_hops(op, ranks, 1).nvlink - ring_hops(op, below, 1).nvlink;
-    low.time += Seconds(more * profile.algorithms.front().hop_nvlink_s.value);
-    low.outside = low.outside || ranks > 2 * below;
-  }
-  return low;
-}
-
-CollectiveTime without_table(const DeviceProfile& profile, CollectiveOp op, int ranks, double bytes,
-                             BytesPerSec nvlink) {
-  double least = std::numeric_limits<double>::infinity();
-  const double sent = op == CollectiveOp::broadcast ? bytes : bytes_sent_per_rank(op, ranks, bytes);
-  const double rate = nvlink.value * profile.nvlink_efficiency.value;
-  for (const auto& a : profile.algorithms) {
-    if (a.tree) continue;
-    const Seconds latency = latency_of(a, ring_hops(op, ranks, 1), Seconds(0));
-    least = std::min(least, latency.value + sent / (rate * a.payload.value));
-  }
-  return {Seconds(least), profile.nvlink_efficiency.basis, true};
-}
 
 std::string_view dtype_word(DType t) {
   switch (t) {
@@ -138,47 +40,50 @@ double bytes_sent_per_rank(CollectiveOp op, int ranks, double bytes) {
   }
 }
 
-CollectiveTime in_node_collective(const DeviceProfile& profile, const Stack&, CollectiveOp op, int ranks,
-                                  Bytes bytes, BytesPerSec nvlink) {
+static CollectiveCase case_of(CollectiveOp op, const GroupShape& shape, Bytes bytes, BytesPerSec nvlink,
+                              const CollectiveContext& context) {
+  CollectiveCase c;
+  c.op = op;
+  c.ranks = shape.ranks, c.nodes = shape.nodes, c.per_node = shape.per_node;
+  c.bytes = bytes.value;
+  c.nvlink = nvlink;
+  c.network = context.network;
+  c.sharp = context.sharp;
+  c.pcie = context.pcie;
+  return c;
+}
+
+CollectiveTime in_node_collective(const DeviceProfile& profile, const Stack& stack, CollectiveOp op,
+                                  int ranks, Bytes bytes, BytesPerSec nvlink,
+                                  const CollectiveContext& context) {
   if (ranks <= 1) return {Seconds(0), Basis::measured, false};
-  const double ratio = profile.nvlink_bytes_per_s.value / nvlink.value;
-  const auto exact = tables_for(profile, op, ranks);
-  if (!exact.empty()) return from_tables(exact, bytes.value, ratio);
-  int below = 0, above = 0;
-  for (const auto& t : profile.collectives) {
-    if (t.op != op || t.nodes != 1 || t.bytes.empty()) continue;
-    if (t.per_node < ranks) below = std::max(below, t.per_node);
-    if (t.per_node > ranks) above = above ? std::min(above, t.per_node) : t.per_node;
-  }
-  if (!below && !above) return without_table(profile, op, ranks, bytes.value, nvlink);
-  return between_tables(profile, op, ranks, bytes.value, below, above, ratio);
+  if (!profile.architecture) return plain_in_node(profile, op, ranks, bytes, nvlink);
+  const auto p =
+      predict_collective(profile, case_of(op, {ranks, 1, ranks, true}, bytes, nvlink, context), stack.nccl);
+  return {p.time, p.basis, p.outside, p.algorithm, p.protocol};
 }
 
 WireCollective across_nodes(const DeviceProfile& profile, const Stack& stack, CollectiveOp op,
                             const GroupShape& shape, Bytes bytes, BytesPerSec nvlink,
-                            BytesPerSec node_network, Seconds nic_latency) {
-  if (shape.nodes < 2 || profile.algorithms.empty())
-    throw std::invalid_argument("a collective across nodes needs two nodes and a profile with algorithms");
-  const double n = shape.ranks, nodes = shape.nodes, per_node = shape.per_node;
-  const double in_node = nvlink.value * profile.nvlink_efficiency.value;
-  const double network = node_network.value * stack.network_efficiency.value;
-  WireCollective best;
-  double least = std::numeric_limits<double>::infinity();
-  for (const auto& a : profile.algorithms) {
-    if (a.tree && op != CollectiveOp::all_reduce) continue;
-    const Hops hops = a.tree ? tree_hops(per_node, nodes) : ring_hops(op, n, nodes);
-    const Traffic t = a.tree ? tree_traffic(nodes, bytes.value) : ring_traffic(op, n, per_node, bytes.value);
-    WireCollective w;
-    w.latency = latency_of(a, hops, nic_latency);
-    w.bytes_per_node = t.per_node / a.payload.value;
-    w.in_node_cap = BytesPerSec(per_node > 1 && t.per_gpu > 0 ? in_node * t.per_node / t.per_gpu
-                                                              : std::numeric_limits<double>::infinity());
-    w.basis = a.base_s.basis;
-    w.algorithm = &a;
-    const double time = w.latency.value + w.bytes_per_node / std::min(w.in_node_cap.value, network);
-    if (time < least) least = time, best = w;
-  }
-  return best;
+                            BytesPerSec node_network, Seconds nic_latency, const CollectiveContext& context) {
+  if (shape.nodes < 2) throw std::invalid_argument("a collective across nodes needs two nodes");
+  if (!profile.architecture)
+    return plain_across(profile, stack, op, shape, bytes, nvlink, node_network, nic_latency);
+  CollectiveCase c = case_of(op, shape, bytes, nvlink, context);
+  c.node_network = node_network * (1 / stack.network_efficiency.value);
+  c.nic_latency = nic_latency;
+  const Prediction p = predict_collective(profile, c, stack.nccl);
+  WireCollective w;
+  w.bytes_per_node = wire_bytes(c, p.algorithm, p.protocol);
+  // Alone on links of node_network the flow ends at the predicted time, unless the bytes alone take longer.
+  const double on_links = w.bytes_per_node / node_network.value;
+  w.latency = std::max(Seconds(0), std::min(p.latency, p.time - Seconds(on_links)));
+  w.in_node_cap = Bytes(w.bytes_per_node) / (p.time - w.latency);
+  w.basis = p.basis;
+  w.time = p.time;
+  w.outside = p.outside;
+  w.algorithm = p.algorithm, w.protocol = p.protocol;
+  return w;
 }
 
 CollectiveTime p2p_in_node(const DeviceProfile& profile, Bytes bytes, BytesPerSec nvlink,
@@ -198,23 +103,34 @@ Seconds p2p_network_latency(const DeviceProfile& profile, Seconds nic_latency) {
   return Seconds(profile.p2p_network_latency_s.value) + nic_latency;
 }
 
-std::string nccl_kernel_name(CollectiveOp op, DType dtype, Bytes bytes) {
-  const std::string protocol = bytes.value <= 2 * kMebi    ? "LL"
-                               : bytes.value <= 16 * kMebi ? "LL128"
-                                                           : "SIMPLE";
-  const std::string type(dtype_word(dtype));
+static std::string upper(std::string_view word) {
+  std::string text;
+  for (const char c : word) text += static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
+  return text;
+}
+
+std::string nccl_kernel_name(CollectiveOp op, DType dtype, std::string_view algorithm,
+                             std::string_view protocol) {
+  const std::string type(dtype_word(dtype)), how = upper(algorithm) + "_" + upper(protocol);
   switch (op) {
     case CollectiveOp::all_reduce:
-      return "ncclDevKernel_AllReduce_Sum_" + type + "_RING_" + protocol;
+      return "ncclDevKernel_AllReduce_Sum_" + type + "_" + how;
     case CollectiveOp::all_gather:
-      return "ncclDevKernel_AllGather_RING_" + protocol;
+      return "ncclDevKernel_AllGather_" + how;
     case CollectiveOp::reduce_scatter:
-      return "ncclDevKernel_ReduceScatter_Sum_" + type + "_RING_" + protocol;
+      return "ncclDevKernel_ReduceScatter_Sum_" + type + "_" + how;
     case CollectiveOp::broadcast:
-      return "ncclDevKernel_Broadcast_RING_" + protocol;
+      return "ncclDevKernel_Broadcast_" + how;
     default:
       return "ncclDevKernel_SendRecv";
   }
+}
+
+std::string nccl_kernel_name(CollectiveOp op, DType dtype, Bytes bytes) {
+  return nccl_kernel_name(op, dtype, "ring",
+                          bytes.value <= 2 * kMebi    ? "ll"
+                          : bytes.value <= 16 * kMebi ? "ll128"
+                                                      : "simple");
 }
 
 }  // namespace rehearse

@@ -3,6 +3,7 @@
 // and all_to_all the whole input of a rank, send_recv (ring shift) the message.
 #pragma once
 #include <string>
+#include <string_view>
 
 #include "sim/plan/layout.hpp"
 #include "sim/spec/profile.hpp"
@@ -16,39 +17,47 @@ double bytes_sent_per_rank(CollectiveOp op, int ranks, double bytes);
 struct CollectiveTime {
   Seconds time;
   Basis basis = Basis::guess;
-  bool outside = false;  // more than a factor 4 beyond the measured sizes, or no table
+  bool outside = false;  // more than a factor 4 beyond the measured sizes, or no table near the group
+  std::string_view algorithm = "ring",
+                   protocol = "simple";  // as NCCL's model chooses; "p2p" where it has none
 };
 
-// A collective inside one node, a calibrated duration. Between measured sizes alpha-beta through both, below
-// the first size its time, beyond the last alpha-beta through it with the slope of the table's end. Group
-// sizes without a table are interpolated linearly in ranks between tables at equal bytes sent per rank; above
-// the largest table each further hop costs a ring-ll NVLink hop. Operations without a table: least over the
-// profile's algorithms of latency + bytes / rate. `nvlink` (one GPU, one direction): the part of a time above
-// the smallest size's scales with the profile's rate over it. One rank takes no time.
+// What a cluster says of collectives beyond rates and latencies.
+struct CollectiveContext {
+  std::string_view network;  // word of the network, which measured tables name too; empty: any
+  bool sharp = false;        // switches reduce
+  bool pcie = false;         // joins the GPUs of a node, in place of NVLink
+};
+
+// A collective inside one node, a calibrated duration: a table of this operation and number of ranks, or
+// NCCL's model as the profile's other tables correct it (nccl_predict.hpp); without an architecture in the
+// profile as plain_collectives.hpp. `nvlink` (one GPU, one direction): the part of a time above the smallest
+// size's scales with the profile's rate over it. One rank takes no time. Throws InputErrors (E-NCCL-ALGO)
+// where Stack::nccl leaves nothing that can run.
 CollectiveTime in_node_collective(const DeviceProfile& profile, const Stack& stack, CollectiveOp op,
-                                  int ranks, Bytes bytes, BytesPerSec nvlink);
+                                  int ranks, Bytes bytes, BytesPerSec nvlink,
+                                  const CollectiveContext& context = {});
 
 struct WireCollective {
   Seconds latency;  // before the first byte
   double bytes_per_node =
       0;  // that leave, and enter, each node over all its NICs, flags of the protocol included
-  BytesPerSec
-      in_node_cap;  // rate at which the in-node leg could move bytes_per_node; infinite for one rank a node
+  BytesPerSec in_node_cap;  // most at which bytes_per_node move; infinite where nothing but links limits them
   Basis basis = Basis::guess;
-  const CollectiveAlgorithm* algorithm = nullptr;  // chosen row of the profile
+  Seconds time;          // alone on an idle network, by tables or the model; 0 without an architecture
+  bool outside = false;  // as CollectiveTime
+  std::string_view algorithm = "ring", protocol = "simple";
 };
 
-// A collective over shape.nodes x shape.per_node ranks, more than one node. Chooses the algorithm and
-// protocol of the profile with the least latency + bytes / rate on an idle network, rate = min(in_node_cap,
-// node_network). Latencies as in NCCL's tuning model (src/graph/tuning.cc): ring base + (steps - x) NVLink
-// hops + x network hops, all_reduce steps 2(n-1) and x = 2(N-1), all_gather, reduce_scatter, broadcast n-1
-// and N-1; tree (all_reduce only) base + 2((g-1) NVLink + floor(log2 N) network). Wire bytes of a node: ring
-// 2(n-1)/n or (n-1)/n x bytes; double binary tree 2 x bytes, on two nodes bytes; all_to_all g (n-g)/n x
-// bytes; send_recv and broadcast bytes; over the payload share of the protocol. `node_network`: line rate of
-// all NICs of a node that the group uses; only used to choose. `nic_latency`: added to every network hop.
+// A collective over shape.nodes x shape.per_node ranks, more than one node: what nccl_predict.hpp says it
+// takes alone, as a flow that takes just that on links of `node_network`, or longer where its bytes at that
+// rate do. `node_network`: rate that the links of all NICs of a node that the group uses carry: line rate x
+// Stack::network_efficiency. `nic_latency`: node to node; what it has beyond 2.7 us is added to every network
+// hop. Without an architecture in the profile as plain_collectives.hpp. Throws as in_node_collective().
 WireCollective across_nodes(const DeviceProfile& profile, const Stack& stack, CollectiveOp op,
                             const GroupShape& shape, Bytes bytes, BytesPerSec nvlink,
-                            BytesPerSec node_network = BytesPerSec(200e9), Seconds nic_latency = Seconds(0));
+                            BytesPerSec node_network = BytesPerSec(200e9),
+                            Seconds nic_latency = Seconds(0), const CollectiveContext& context = {});
 
 // One transfer between two GPUs of a node: by the send_recv table of two ranks where there is one, with the
 // difference between `nvlink_latency` and the profile's added; else software and link latency + bytes / rate.
@@ -58,7 +67,11 @@ CollectiveTime p2p_in_node(const DeviceProfile& profile, Bytes bytes, BytesPerSe
 // Latency of a transfer between GPUs of different nodes: the profile's software part + the NIC's own.
 Seconds p2p_network_latency(const DeviceProfile& profile, Seconds nic_latency);
 
-// As a GPU trace names the kernel: "ncclDevKernel_AllReduce_Sum_bf16_RING_LL"; the protocol by the size at
+// As a GPU trace names the kernel: "ncclDevKernel_AllReduce_Sum_bf16_RING_LL".
+std::string nccl_kernel_name(CollectiveOp op, DType dtype, std::string_view algorithm,
+                             std::string_view protocol);
+
+// The same of a ring; the protocol by the size at
 // which NCCL changes it on one node of 8 A100: LL to 2 MiB, LL128 to 16 MiB, then SIMPLE.
 std::string nccl_kernel_name(CollectiveOp op, DType dtype, Bytes bytes);
 

@@ -26,9 +26,28 @@ CurveValue size_curve(const CollectiveTable& table, double bytes) {
   return {y.back() + slope * (bytes - last), Basis::fitted, bytes > 4 * last};
 }
 
+static bool reaches_down_to(const CollectiveTable& table, double bytes) {
+  return table.bytes.front() <= std::max(bytes, 8192.0);
+}
+
+bool covers(const std::vector<const CollectiveTable*>& tables, double bytes) {
+  return std::any_of(tables.begin(), tables.end(),
+                     [&](const auto* table) { return reaches_down_to(*table, bytes); });
+}
+
 CurveValue chained_curve(const std::vector<const CollectiveTable*>& tables, double bytes) {
   const CollectiveTable* current = tables.front();
   double scale = 1;
+  if (!reaches_down_to(*current, bytes)) {
+    const auto lower = std::find_if(tables.begin(), tables.end(),
+                                    [&](const auto* table) { return reaches_down_to(*table, bytes); });
+    if (lower != tables.end()) {
+      const double start = current->bytes.front();
+      const double low = size_curve(**lower, start).seconds;
+      CurveValue value = size_curve(**lower, bytes);
+      return {value.seconds * size_curve(*current, start).seconds / low, Basis::fitted, value.outside};
+    }
+  }
   for (const CollectiveTable* next : tables) {
     const double end = current->bytes.back();
     if (bytes <= end) break;

@@ -17,8 +17,12 @@ struct CurveValue {
 // alpha-beta through it whose slope is that of the table from a quarter of the last size on, at least 0.
 CurveValue size_curve(const CollectiveTable& table, double bytes);
 
-// The first table; beyond its end the next that reaches farther, scaled so that both agree at the end of the
-// first.
+// Whether a table reaches down to that size. Below 8 KiB time no longer depends on size: such a table reaches
+// all the way down.
+bool covers(const std::vector<const CollectiveTable*>& tables, double bytes);
+
+// The first table; beyond its end the next that reaches farther, below its first size the first that reaches
+// down to `bytes`, each scaled so that both agree where they meet. At least one table.
 CurveValue chained_curve(const std::vector<const CollectiveTable*>& tables, double bytes);
 
 }  // namespace rehearse

@@ -106,6 +106,8 @@ void read_constants(MapReader& map, const Entry<T> (&entries)[N], T& out, bool a
 
 void read_device(const DocNode& node, Problems& problems, DeviceProfile& out) {
   MapReader map(node, "device", problems);
+  if (GpuArchitecture architecture; map.optional("architecture", architecture, kArchitectureNames))
+    out.architecture = architecture;
   read_constants(map, kDevice, out, true);
   if (const DocNode* peaks = map.require("peak")) {
     MapReader types(*peaks, "device.peak", problems);
@@ -284,7 +286,13 @@ void read_collective(const DocNode& node, const std::string& path, TableReader& 
   MapReader map(node, path, reader.problems);
   CollectiveTable table;
   map.required("op", table.op, kOpNames);
-  map.required("gpus", table.per_node, IntRange{2, 4096});
+  map.optional("nodes", table.nodes, IntRange{1, 65536});
+  map.required("gpus", table.per_node, IntRange{table.nodes > 1 ? 1 : 2, 4096});
+  if (table.nodes > 1) {
+    map.required("network", table.network);
+    map.required("node_network", table.node_network, kPositive);
+    map.optional("network_latency", table.network_latency, kNotNegative);
+  }
   reader.read(map, table, kColumns, 1, [&](const double* v) {
     table.bytes.push_back(v[0]);
     table.seconds.push_back(v[1] * 1e-6);
@@ -329,7 +337,9 @@ std::shared_ptr<const DeviceProfile> load_profile(const std::string& path) {
   MapReader top(document, "", problems);
   top.required("name", profile->name);
   if (const DocNode* device = top.require("device")) read_device(*device, problems, *profile);
-  if (const DocNode* rows = top.require("algorithms")) read_algorithms(*rows, problems, *profile);
+  // NCCL's own serve a GPU of a known architecture.
+  if (!profile->architecture)
+    if (const DocNode* rows = top.require("algorithms")) read_algorithms(*rows, problems, *profile);
   read_stacks(top, *profile);
   TableReader reader{std::filesystem::path(path).parent_path(), problems, digest};
   read_tables(top, "gemm", reader, *profile, read_gemm);

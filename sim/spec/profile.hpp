@@ -11,6 +11,7 @@
 #include "sim/base/basis.hpp"
 #include "sim/base/units.hpp"
 #include "sim/spec/kernel.hpp"
+#include "sim/spec/nccl.hpp"
 
 namespace rehearse {
 
@@ -109,17 +110,22 @@ struct AttentionTable {
 
 // Times of one collective over one group shape; sizes ascending, as nccl-tests counts bytes. Of several
 // tables of one operation and shape the first in DeviceProfile::collectives leads; a later one only serves
-// sizes beyond its end.
+// sizes beyond its end. A table of another device (basis guess) only corrects NCCL's model.
 struct CollectiveTable {
   CollectiveOp op;
-  int nodes = 1, per_node = 1;  // ranks = nodes x per_node
+  int nodes = 1, per_node = 1;  // ranks = nodes x per_node; a node is what NVLink joins
+  // Of several nodes: what joins them, in the word that topologies have for it, the rate of all NICs of a
+  // node that the ranks use, and the latency from node to node.
+  std::string network;
+  BytesPerSec node_network;
+  Seconds network_latency{2.7e-6};
   std::vector<double> bytes, seconds;
   Basis basis = Basis::measured;
   std::string file, source, licence, caveats;
 };
 
-// One way in which NCCL can run a collective: latency = base + hops, and the share of the wire rate that
-// carries data.
+// Where NCCL's cost model does not hold (no architecture): one way to run a collective. latency = base +
+// hops, and the share of the wire rate that carries data.
 struct CollectiveAlgorithm {
   std::string name;  // "ring-ll": algorithm (ring, tree) and protocol (ll, ll128, simple)
   bool tree = false;
@@ -145,6 +151,7 @@ struct Stack {
   Constant straggler_per_doubling;     // extra step fraction per doubling of GPUs beyond one node
   Constant blocking_launches;          // 1: a kernel is issued only when the one before has ended
                                        // (CUDA_LAUNCH_BLOCKING=1); 0: the host runs ahead
+  NcclFilter nccl;                     // what NCCL may choose from (NCCL_ALGO, NCCL_PROTO); not of a profile
 };
 
 struct DeviceProfile {
@@ -165,8 +172,10 @@ struct DeviceProfile {
   Constant attention_backward;  // backward time over forward time of fused attention, where no table has it
   Constant odd_head_flops;  // FLOP/s of batched GEMMs whose n or k is not a multiple of 8, without a table
   std::vector<CollectiveTable> collectives;
+  std::optional<GpuArchitecture> architecture;  // by which NCCL's cost model prices what no table measures
+  double nccl_latency_scale = 1;                // of its latencies; other than 1 in studies of latency
   std::vector<CollectiveAlgorithm>
-      algorithms;              // at least one; latency and payload where no table measures them
+      algorithms;              // at least one where there is no architecture, which serves in their place
   Constant nvlink_efficiency;  // in-node fraction of line rate where no table measures it
   Constant p2p_nvlink_latency_s, p2p_network_latency_s;  // software's share of a point-to-point transfer
   std::vector<Stack> stacks;

@@ -41,6 +41,7 @@ void latency(Scenario& s, double factor) {
     for (Constant* c :
          {&profile.nvlink_latency_s, &profile.p2p_nvlink_latency_s, &profile.p2p_network_latency_s})
       scale(*c, factor);
+    profile.nccl_latency_scale *= factor;
     for (auto& a : profile.algorithms)
       for (Constant* c : {&a.base_s, &a.hop_nvlink_s, &a.hop_network_s}) scale(*c, factor);
     for (auto& table : profile.collectives) {

@@ -98,14 +98,16 @@ WireCollective across(CollectiveOp op, GroupShape shape, double bytes) {
 
 TEST(CostCollective, SmallAllReduceAcrossManyNodesTakesTheTree) {
   const auto w = across(kAr, {128, 16, 8, true}, 1e3);
-  EXPECT_EQ(w.algorithm->name, "tree-ll");
+  EXPECT_EQ(w.algorithm, "tree");
+  EXPECT_EQ(w.protocol, "ll");
   EXPECT_NEAR(w.latency.value, 8e-6 + 14e-6 + 2 * 4 * 5e-6, 1e-15);
   EXPECT_DOUBLE_EQ(w.bytes_per_node, 2 * 1e3 / 0.5);
 }
 
 TEST(CostCollective, LargeAllReduceTakesTheRing) {
   const auto w = across(kAr, {16, 16, 1, true}, 1e10);
-  EXPECT_EQ(w.algorithm->name, "ring-simple");
+  EXPECT_EQ(w.algorithm, "ring");
+  EXPECT_EQ(w.protocol, "simple");
   EXPECT_NEAR(w.latency.value, 10e-6 + 30 * 14e-6, 1e-15);
   EXPECT_DOUBLE_EQ(w.bytes_per_node, 2 * 15.0 / 16 * 1e10);
   EXPECT_TRUE(std::isinf(w.in_node_cap.value));
@@ -141,6 +143,8 @@ TEST(CostTransfer, InNodeIsLatencyAndRate) {
 }
 
 TEST(CostNames, AreThoseOfNccl) {
+  EXPECT_EQ(nccl_kernel_name(kAr, DType::bf16, "nvls_tree", "simple"),
+            "ncclDevKernel_AllReduce_Sum_bf16_NVLS_TREE_SIMPLE");
   EXPECT_EQ(nccl_kernel_name(kAr, DType::bf16, Bytes(1e6)), "ncclDevKernel_AllReduce_Sum_bf16_RING_LL");
   EXPECT_EQ(nccl_kernel_name(kAr, DType::fp32, Bytes(1e9)), "ncclDevKernel_AllReduce_Sum_f32_RING_SIMPLE");
   EXPECT_EQ(nccl_kernel_name(CollectiveOp::all_gather, DType::fp16, Bytes(8e6)),

@@ -1,0 +1,265 @@
+// rehearse collective: one collective on an idle machine, size by size, as nccl-tests would print it.
+#include "sim/cli/collective.hpp"
+
+#include <fmt/format.h>
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <boost/program_options.hpp>
+#include <cmath>
+#include <iostream>
+
+#include "sim/base/text.hpp"
+#include "sim/cli/commands.hpp"
+#include "sim/io/measured_collective.hpp"
+#include "sim/io/profile.hpp"
+#include "sim/io/topology.hpp"
+#include "sim/spec/names.hpp"
+
+namespace rehearse {
+
+namespace {
+
+constexpr int kMostRanks = 16'777'216;
+constexpr size_t kMostRows = 10'000;
+
+struct Words {
+  std::string topology, profile, bytes, against, algo, proto, json;
+  std::vector<std::string> without;
+  int ranks = 0, per_node = 0;
+  double step = 2;
+  bool quiet = false;
+};
+
+[[noreturn]] void refuse(const std::string& message, const std::string& hint = {},
+                         const char* code = "E-CLI") {
+  throw InputErrors(InputError{{}, "", code, message, hint});
+}
+
+boost::program_options::options_description options_of(Words& w) {
+  namespace po = boost::program_options;
+  po::options_description all;
+  all.add_options()                                                                                   //
+      ("topology", po::value(&w.topology)->value_name("NAME|FILE"), "the cluster")                    //
+      ("profile", po::value(&w.profile)->value_name("NAME|FILE"), "the GPU")                          //
+      ("ranks", po::value(&w.ranks)->value_name("N"), "GPUs that take part")                          //
+      ("per-node", po::value(&w.per_node)->value_name("G"), "of each node, its first; default: all")  //
+      ("bytes", po::value(&w.bytes)->value_name("A..B"), "sizes as nccl-tests counts them: 8..8GiB")  //
+      ("step", po::value(&w.step)->value_name("F"), "factor from size to size; default 2")            //
+      ("against", po::value(&w.against)->value_name("FILE"),
+       "measured: output of nccl-tests, or a CSV; its sizes are used")  //
+      ("without-table", po::value(&w.without)->value_name("GLOB"),
+       "as if the profile had no such table files (repeatable)")                                       //
+      ("algo", po::value(&w.algo)->value_name("WORDS"), "as NCCL_ALGO: ring, or ring,tree, or ^tree")  //
+      ("proto", po::value(&w.proto)->value_name("WORDS"), "as NCCL_PROTO: ll, ll128, simple")          //
+      ("json", po::value(&w.json)->value_name("FILE|-"), "write JSON; - replaces the table")           //
+      ("quiet", po::bool_switch(&w.quiet), "no notes on stderr");
+  return all;
+}
+
+template <class T, size_t N>
+uint8_t bits_of(const std::string& text, const Named<T> (&table)[N], const char* option) {
+  std::string unknown;
+  const auto bits = nccl_bits(text, table, unknown);
+  if (bits) return *bits;
+  if (unknown.empty() && !text.empty())
+    refuse(std::string(option) + " " + quote(text) + " leaves nothing", "", "E-NCCL-ALGO");
+  refuse(std::string(option) + " does not know " + quote(unknown), suggest(unknown, names_in(table)));
+}
+
+double bytes_of_word(std::string_view word) {
+  const auto plain = parse_number(word);
+  if (plain.value && *plain.value >= 1) return std::floor(*plain.value);
+  const auto parsed = parse_quantity(word, Dimension::bytes);
+  if (!parsed.value || *parsed.value < 1)
+    refuse("--bytes: " + quote(word) + " is no size from 1 byte on", "as in --bytes 8..8GiB");
+  return std::floor(*parsed.value);
+}
+
+std::vector<double> sizes_of(const Words& w) {
+  const size_t dots = w.bytes.find("..");
+  const std::string_view text(w.bytes);
+  const double from = bytes_of_word(text.substr(0, dots));
+  const double to = dots == std::string::npos ? from : bytes_of_word(text.substr(dots + 2));
+  if (to < from) refuse("--bytes " + quote(w.bytes) + " is no range", "as in --bytes 8..8GiB");
+  if (!(w.step > 1) || !std::isfinite(w.step)) refuse("--step must be above 1");
+  std::vector<double> sizes;
+  for (double size = from; size <= to; size = std::max(size + 1, std::floor(size * w.step))) {
+    sizes.push_back(size);
+    if (sizes.size() > kMostRows)
+      refuse(fmt::format("--bytes {} makes more than {} sizes", quote(w.bytes), kMostRows),
+             "a larger --step");
+  }
+  return sizes;
+}
+
+// A path or a shipped name that an option gives.
+std::string path_of(const std::string& word, const char* option, FileKind kind, const DataRoots& roots) {
+  if (word.empty()) refuse(std::string(option) + " is missing");
+  DocNode node;
+  node.kind = NodeKind::scalar;
+  node.text = word;
+  node.quoted = true;
+  Problems problems;
+  const auto path = resolve(node, option, kind, ".", roots, problems);
+  problems.raise();
+  return *path;
+}
+
+// Where the ranks lie: the first `per_node` GPUs of each node, and as NCCL counts nodes.
+struct Group {
+  GroupShape shape;
+  BytesPerSec node_network;  // line rate of all NICs that a node's ranks use
+};
+
+Group group_of(const Cluster& cluster, int ranks, int per_node) {
+  Group group;
+  group.shape = {ranks, ranks / per_node, per_node, true};
+  const double nics =
+      std::max(1.0, std::ceil(double(per_node) * cluster.nics_per_node / cluster.gpus_per_node));
+  group.node_network = cluster.nic * nics;
+  return group;
+}
+
+void check_group(Words& w, const Cluster& cluster) {
+  if (w.per_node == 0) w.per_node = std::min(w.ranks, cluster.gpus_per_node);
+  if (w.ranks < 2) refuse("--ranks must be 2 or more", "--ranks 16 --per-node 8");
+  if (w.ranks > kMostRanks) refuse(fmt::format("--ranks must be at most {}", kMostRanks));
+  if (w.per_node < 1 || w.per_node > cluster.gpus_per_node)
+    refuse(fmt::format("--per-node must be 1 to {}, the GPUs of a node", cluster.gpus_per_node));
+  if (w.ranks % w.per_node) refuse(fmt::format("{} ranks do not fill nodes of {}", w.ranks, w.per_node));
+}
+
+std::shared_ptr<const DeviceProfile> without_tables(std::shared_ptr<const DeviceProfile> profile,
+                                                    const Words& w, CollectiveAnswer& answer) {
+  if (w.without.empty()) return profile;
+  auto less = std::make_shared<DeviceProfile>(*profile);
+  for (const auto& glob : w.without) {
+    const size_t before = less->collectives.size();
+    std::erase_if(less->collectives, [&](const CollectiveTable& t) {
+      const std::string stem = t.file.substr(0, t.file.rfind('.'));
+      const bool out = !fnmatch(glob.c_str(), t.file.c_str(), 0) || !fnmatch(glob.c_str(), stem.c_str(), 0);
+      if (out) answer.left_out.push_back(t.file);
+      return out;
+    });
+    if (!w.quiet && less->collectives.size() == before)
+      std::cerr << "note: no table of " << less->name << " is named " << quote(glob) << '\n';
+  }
+  return less;
+}
+
+double bus_factor(CollectiveOp op, double n) {
+  if (op == CollectiveOp::all_reduce) return 2 * (n - 1) / n;
+  return op == CollectiveOp::send_recv || op == CollectiveOp::broadcast ? 1 : (n - 1) / n;
+}
+
+CollectiveRow price(const DeviceProfile& profile, const Stack& stack, const Cluster& cluster,
+                    const Group& group, CollectiveOp op, double bytes) {
+  CollectiveRow row;
+  row.bytes = bytes;
+  if (group.shape.nodes == 1) {
+    const auto t = in_node_collective(profile, stack, op, group.shape.ranks, Bytes(bytes), cluster.nvlink);
+    row.time_s = t.time.value, row.outside = t.outside;
+    row.algorithm = t.algorithm, row.protocol = t.protocol;
+  } else {
+    const BytesPerSec carried = group.node_network * stack.network_efficiency.value;
+    const auto w = across_nodes(profile, stack, op, group.shape, Bytes(bytes), cluster.nvlink, carried,
+                                cluster.nic_latency, {cluster.network, cluster.sharp, false});
+    row.time_s = w.time.value > 0
+                     ? w.time.value
+                     : w.latency.value + w.bytes_per_node / std::min(w.in_node_cap, carried).value;
+    row.outside = w.outside;
+    row.algorithm = w.algorithm, row.protocol = w.protocol;
+  }
+  row.algbw = bytes / row.time_s;
+  row.busbw = row.algbw * bus_factor(op, group.shape.ranks);
+  return row;
+}
+
+void compare(CollectiveAnswer& answer) {
+  std::vector<double> errors;
+  for (const auto& row : answer.rows)
+    if (row.measured_s) errors.push_back(std::abs(row.error()));
+  if (errors.empty()) return;
+  std::sort(errors.begin(), errors.end());
+  const size_t n = errors.size();
+  answer.compared = true;
+  answer.median_error = n % 2 ? errors[n / 2] : (errors[n / 2 - 1] + errors[n / 2]) / 2;
+  answer.p90_error = errors[std::min(n - 1, static_cast<size_t>(std::ceil(0.9 * double(n))) - 1)];
+}
+
+// Sizes, with their measured times where there are any.
+std::vector<MeasuredCollective::Row> rows_of(const Words& w, CollectiveOp op) {
+  std::vector<MeasuredCollective::Row> rows;
+  if (w.against.empty()) {
+    if (w.bytes.empty()) refuse("--bytes or --against is missing", "--bytes 8..8GiB");
+    for (const double bytes : sizes_of(w)) rows.push_back({bytes, 0});
+    return rows;
+  }
+  if (!w.bytes.empty()) refuse("--against brings its own sizes", "leave --bytes out");
+  const auto measured = read_measured_collective(w.against);
+  if (measured.op && *measured.op != op)
+    refuse(quote(w.against) + " is of " + std::string(name_of(kOpNames, *measured.op)) + ", not " +
+               std::string(name_of(kOpNames, op)),
+           "", "E-AGAINST");
+  if (measured.op && measured.nodes * measured.per_node != w.ranks)
+    refuse(fmt::format("{} is of {} ranks, not {}", quote(w.against), measured.nodes * measured.per_node,
+                       w.ranks),
+           "", "E-AGAINST");
+  return measured.rows;
+}
+
+CollectiveAnswer answer_of(Words& w, CollectiveOp op, const DataRoots& roots) {
+  CollectiveAnswer answer;
+  Cluster cluster = load_topology(path_of(w.topology, "--topology", FileKind::topology, roots));
+  auto profile = load_profile(path_of(w.profile, "--profile", FileKind::profile, roots));
+  if (cluster.nvlink.value == 0) cluster.nvlink = BytesPerSec(profile->nvlink_bytes_per_s.value);
+  check_group(w, cluster);
+  profile = without_tables(profile, w, answer);
+  Stack stack = *profile->stack(profile->default_stack);
+  if (!w.algo.empty()) stack.nccl.algorithms = bits_of(w.algo, kNcclAlgorithmNames, "--algo");
+  if (!w.proto.empty()) stack.nccl.protocols = bits_of(w.proto, kNcclProtocolNames, "--proto");
+  if (!stack.nccl.all() && !profile->architecture)
+    refuse("profile " + profile->name + " names no architecture, so that NCCL's model does not choose",
+           "leave --algo and --proto out", "E-NCCL-ALGO");
+  if (!w.quiet && cluster.gpu != profile->name)
+    std::cerr << fmt::format("warning: profile {} on a cluster of {} [W-PROFILE-GPU]\n", profile->name,
+                             cluster.gpu);
+  const Group group = group_of(cluster, w.ranks, w.per_node);
+  answer.op = op;
+  answer.topology = cluster.name, answer.profile = profile->name, answer.network = cluster.network;
+  answer.ranks = w.ranks, answer.nodes = group.shape.nodes, answer.per_node = group.shape.per_node;
+  answer.link = group.shape.nodes == 1 ? cluster.nvlink.value : group.node_network.value;
+  for (const auto& size : rows_of(w, op)) {
+    answer.rows.push_back(price(*profile, stack, cluster, group, op, size.bytes));
+    if (size.seconds > 0) answer.rows.back().measured_s = size.seconds;
+  }
+  compare(answer);
+  return answer;
+}
+
+}  // namespace
+
+int command_collective(const Invocation& invocation, std::ostream& out) {
+  Words w;
+  const CommandHelp help{
+      "collective", "OP",
+      "One collective on an idle machine, in the layout of nccl-tests: all_reduce, all_gather, "
+      "reduce_scatter, all_to_all, send_recv or broadcast."};
+  const auto inputs = parse_words(invocation.words, help, options_of(w), out);
+  if (!inputs) return kDone;
+  check_outputs({w.against}, {{"--json", w.json}});
+  const auto* op = find_named(kOpNames, inputs->front());
+  if (!op)
+    refuse("no collective is named " + quote(inputs->front()), suggest(inputs->front(), names_in(kOpNames)));
+  const CollectiveAnswer answer = answer_of(w, op->value, invocation.roots);
+  const bool outside =
+      std::any_of(answer.rows.begin(), answer.rows.end(), [](const auto& row) { return row.outside; });
+  if (outside && !w.quiet)
+    std::cerr << "warning: sizes or groups far from all tables of the profile [W-PROFILE-RANGE]\n";
+  if (!w.json.empty()) write_output(w.json, collective_json(answer), out);
+  if (w.json != "-") out << collective_text(answer);
+  return kDone;
+}
+
+}  // namespace rehearse

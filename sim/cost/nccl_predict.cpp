@@ -1,0 +1,227 @@
+#include "sim/cost/nccl_predict.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "sim/base/error.hpp"
+#include "sim/base/text.hpp"
+#include "sim/cost/collectives.hpp"
+#include "sim/cost/size_curve.hpp"
+#include "sim/spec/names.hpp"
+
+namespace rehearse {
+namespace {
+
+// What the NICs of the model's own tables have; more is added to each of its network hops.
+constexpr double kModelNicLatency = 2.7e-6;
+constexpr double kExchangeShare = 0.926;
+constexpr std::string_view kExchange = "p2p";
+
+bool is_exchange(CollectiveOp op) { return op == CollectiveOp::all_to_all || op == CollectiveOp::send_recv; }
+
+Prediction exchange(const DeviceProfile& profile, const CollectiveCase& c) {
+  const bool shift = c.op == CollectiveOp::send_recv;
+  const double more = std::max(0.0, c.nic_latency.value - kModelNicLatency);
+  double latency = shift ? 10e-6 : 8e-6 + 0.6e-6 * c.ranks;
+  double seconds = bytes_sent_per_rank(c.op, c.ranks, c.bytes) / (0.8 * c.nvlink.value);
+  if (c.nodes > 1) {
+    const double wire = wire_bytes(c, kExchange, "simple"), port = c.node_network.value / c.per_node;
+    const double leg = shift ? c.bytes / port : wire / (kExchangeShare * c.node_network.value);
+    latency += (shift ? 4e-6 : 14e-6) + more;
+    seconds = c.per_node > 1 && !shift ? std::max(seconds, leg) : leg;
+  }
+  latency *= profile.nccl_latency_scale;
+  return {Seconds(latency + seconds), Seconds(latency), kExchange, "simple", Basis::guess, true};
+}
+
+NcclSystem system_of(const DeviceProfile& profile, const CollectiveCase& c) {
+  NcclSystem s = nccl_system(*profile.architecture, c.nvlink, c.nodes, c.per_node, c.node_network);
+  s.nvlink = !c.pcie;
+  s.sharp = c.sharp;
+  s.latency_scale = profile.nccl_latency_scale;
+  s.nic_latency = Seconds(c.nodes > 1 ? c.nic_latency.value - kModelNicLatency : 0);
+  return s;
+}
+
+[[noreturn]] void refuse(const CollectiveCase& c) {
+  throw InputErrors(InputError{{},
+                               "collectives",
+                               "E-NCCL-ALGO",
+                               "NCCL runs " + std::string(name_of(kOpNames, c.op)) + " of " +
+                                   std::to_string(c.ranks) + " ranks on " + std::to_string(c.nodes) +
+                                   (c.nodes == 1 ? " node" : " nodes") +
+                                   " by none of the algorithms and protocols that are allowed",
+                               "allow ring, which runs them all, with ll or simple"});
+}
+
+// The same group as a table was measured on.
+CollectiveCase case_of(const DeviceProfile& profile, const CollectiveTable& t, const CollectiveCase& like) {
+  CollectiveCase c;
+  c.op = t.op;
+  c.ranks = t.nodes * t.per_node, c.nodes = t.nodes, c.per_node = t.per_node;
+  c.nvlink = BytesPerSec(profile.nvlink_bytes_per_s.value);
+  c.node_network = t.node_network;
+  // A network of the same word has the same latency, whichever it is taken to be.
+  const bool same = !t.network.empty() && t.network == like.network;
+  c.nic_latency = same ? like.nic_latency : t.network_latency;
+  c.network = t.network;
+  return c;
+}
+
+double doublings(double a, double b) { return std::abs(std::log2(a / b)); }
+
+bool network_agrees(const CollectiveCase& c, const CollectiveTable& t) {
+  if (c.nodes == 1) return true;
+  if (!c.network.empty() && !t.network.empty() && c.network != t.network) return false;
+  return doublings(c.node_network.value, t.node_network.value) < std::log2(1.5);
+}
+
+bool of_this_group(const CollectiveCase& c, const CollectiveTable& t) {
+  return t.op == c.op && t.nodes == c.nodes && t.per_node == c.per_node && t.basis != Basis::guess &&
+         !t.bytes.empty() && network_agrees(c, t);
+}
+
+constexpr double kTooFar = 99, kReach = 0.4, kNoTable = 2.2;
+
+double op_distance(const CollectiveCase& c, const CollectiveTable& t) {
+  if (c.op == t.op) return 0;
+  if (is_exchange(c.op) && is_exchange(t.op) && c.nodes > 1 && t.nodes > 1 && t.basis != Basis::guess)
+    return 1;
+  if (is_exchange(c.op) || is_exchange(t.op)) return kTooFar;
+  if (c.op == CollectiveOp::broadcast || t.op == CollectiveOp::broadcast) return 1.4;
+  return c.op == CollectiveOp::all_reduce || t.op == CollectiveOp::all_reduce ? 1.4 : 0.03;
+}
+
+double distance(const CollectiveCase& c, const CollectiveTable& t, double bytes) {
+  if (t.bytes.empty()) return kTooFar;
+  double d = op_distance(c, t);
+  if (d >= kTooFar) return d;
+  d += 1.25 * doublings(c.per_node, t.per_node);
+  if (t.basis == Basis::guess) d += 0.6;
+  if (c.nodes != t.nodes) d += 0.15 * doublings(c.nodes, t.nodes) + (c.nodes == 1 || t.nodes == 1 ? 1.5 : 0);
+  if (c.nodes > 1 && t.nodes > 1 && !c.network.empty() && c.network != t.network)
+    d += 1 + doublings(c.node_network.value / c.per_node, t.node_network.value / t.per_node);
+  const double beyond =
+      std::max(std::log2(bytes / t.bytes.back()) - 1, std::log2(t.bytes.front() / bytes) - 2);
+  return d + 0.2 * std::max(0.0, beyond);
+}
+
+// Log of measured / model at a size of a table.
+double log_ratio(const DeviceProfile& profile, const CollectiveTable& t, const CollectiveCase& like,
+                 double bytes) {
+  CollectiveCase c = case_of(profile, t, like);
+  c.bytes = std::clamp(bytes, t.bytes.front(), t.bytes.back());
+  return std::log(size_curve(t, c.bytes).seconds / nccl_prediction(profile, c, {}).time.value);
+}
+
+struct Correction {
+  double factor = 1;
+  double nearest = kTooFar;
+};
+
+Correction correction_of(const DeviceProfile& profile, const CollectiveCase& c) {
+  struct Near {
+    const CollectiveTable* table;
+    double distance, bytes;
+  };
+  std::vector<Near> found;
+  double nearest = kNoTable;
+  for (const auto& t : profile.collectives) {
+    const double bytes = std::max(c.bytes, 1.0) * t.nodes * t.per_node / c.ranks;
+    const double d = distance(c, t, bytes);
+    if (d > nearest + 7 * kReach) continue;  // a weight below a thousandth
+    found.push_back({&t, d, bytes});
+    nearest = std::min(nearest, d);
+  }
+  double weights = std::exp(-(kNoTable - nearest) / kReach), sum = 0;
+  for (const auto& near : found) {
+    if (near.distance > nearest + 7 * kReach) continue;
+    const double weight = std::exp(-(near.distance - nearest) / kReach);
+    weights += weight;
+    sum += weight * log_ratio(profile, *near.table, c, near.bytes);
+  }
+  return {std::exp(sum / weights), found.empty() ? kTooFar : nearest};
+}
+
+// Least time of the bytes that the algorithm moves, at line rate.
+double line_time(const CollectiveCase& c, const Prediction& p) {
+  const bool switch_reduces = p.algorithm.starts_with("nvls") || p.algorithm.starts_with("collnet");
+  double sent = bytes_sent_per_rank(c.op, c.ranks, c.bytes);
+  if (switch_reduces && c.op == CollectiveOp::all_reduce) sent = c.bytes;
+  if (p.algorithm == "tree") sent = c.bytes;
+  const double in_node = c.per_node > 1 ? sent / c.nvlink.value : 0;
+  if (c.nodes == 1) return in_node;
+  const double wire = c.op == CollectiveOp::send_recv
+                          ? c.bytes * c.per_node / c.node_network.value
+                          : wire_bytes(c, p.algorithm, p.protocol) / c.node_network.value;
+  return c.op == CollectiveOp::send_recv || c.op == CollectiveOp::all_to_all ? wire : std::max(in_node, wire);
+}
+
+Prediction from_tables(const std::vector<const CollectiveTable*>& tables, const DeviceProfile& profile,
+                       const CollectiveCase& c, Prediction p) {
+  const CurveValue at = chained_curve(tables, c.bytes);
+  p.time = Seconds(at.seconds), p.basis = at.basis, p.outside = at.outside;
+  const double measured_rate =
+      c.nodes > 1 ? tables.front()->node_network.value : profile.nvlink_bytes_per_s.value;
+  const double stretch = measured_rate / (c.nodes > 1 ? c.node_network.value : c.nvlink.value);
+  if (std::abs(stretch - 1) > 1e-9) {
+    const double latency = std::min(at.seconds, tables.front()->seconds.front());
+    p.time = Seconds(latency + (at.seconds - latency) * stretch);
+    p.basis = Basis::guess;
+  }
+  return p;
+}
+
+}  // namespace
+
+double wire_bytes(const CollectiveCase& c, std::string_view algorithm, std::string_view protocol) {
+  if (c.nodes < 2) return 0;
+  const double n = c.ranks, flags = protocol == "ll" ? 2 : protocol == "ll128" ? 128. / 120 : 1;
+  if (c.op == CollectiveOp::all_to_all) return c.per_node * (n - c.per_node) / n * c.bytes;
+  if (c.op == CollectiveOp::send_recv || c.op == CollectiveOp::broadcast) return c.bytes * flags;
+  const bool reduced = algorithm.starts_with("collnet") || algorithm == "nvls";
+  if (reduced) return c.op == CollectiveOp::all_reduce ? c.bytes : (c.nodes - 1.0) / c.nodes * c.bytes;
+  if (algorithm == "tree" || algorithm == "nvls_tree") return (c.nodes > 2 ? 2 : 1) * c.bytes * flags;
+  return bytes_sent_per_rank(c.op, c.ranks, c.bytes) * flags;
+}
+
+Prediction nccl_prediction(const DeviceProfile& profile, const CollectiveCase& c, const NcclFilter& filter) {
+  if (is_exchange(c.op)) return exchange(profile, c);
+  const auto choice = nccl_choice(system_of(profile, c), c.op, c.ranks, c.nodes, c.per_node, c.bytes, filter);
+  if (!choice) refuse(c);
+  return {choice->time,
+          choice->latency,
+          name_of(kNcclAlgorithmNames, choice->algorithm),
+          name_of(kNcclProtocolNames, choice->protocol),
+          Basis::guess,
+          true};
+}
+
+Prediction predict_collective(const DeviceProfile& profile, const CollectiveCase& c,
+                              const NcclFilter& filter) {
+  Prediction p = nccl_prediction(profile, c, filter);
+  bool as_measured = true;
+  if (!filter.all()) {
+    const Prediction free = nccl_prediction(profile, c, {});
+    as_measured = free.algorithm == p.algorithm && free.protocol == p.protocol;
+  }
+  if (as_measured) {
+    std::vector<const CollectiveTable*> tables;
+    for (const auto& t : profile.collectives)
+      if (of_this_group(c, t)) tables.push_back(&t);
+    if (covers(tables, c.bytes)) {
+      p = from_tables(tables, profile, c, p);
+      p.latency = std::min(p.latency, p.time);
+      return p;
+    }
+  }
+  const Correction correction = correction_of(profile, c);
+  p.time = Seconds(std::max(p.time.value * correction.factor, line_time(c, p)));
+  p.latency = std::min(p.latency * correction.factor, p.time);
+  p.outside = correction.nearest >= kNoTable;
+  p.basis = correction.nearest < 1.5 ? Basis::fitted : Basis::guess;
+  return p;
+}
+
+}  // namespace rehearse
