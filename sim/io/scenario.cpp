@@ -142,6 +142,14 @@ void read_rest(MapReader& reader, Scenario& scenario, Context& context) {
   if (const DocNode* precision = reader.find("precision"))
     scenario.precision = read_precision(*precision, problems);
   if (const DocNode* overlap = reader.find("overlap")) scenario.overlap = read_overlap(*overlap, problems);
+  if (const DocNode* collectives = reader.find("collectives")) {
+    scenario.stack.nccl = read_collectives(*collectives, problems);
+    if (scenario.profile && !scenario.profile->architecture)
+      problems.add(collectives->mark, "collectives", "E-NCCL-ALGO",
+                   "profile " + scenario.profile->name +
+                       " names no architecture, so that NCCL's model does not choose",
+                   "leave collectives out");
+  }
   reader.optional("grad_bucket", scenario.grad_bucket, kPositive);
   static constexpr Named<bool> kOptimizerSync[] = {
       {"global", "after the norm of all gradients", false},

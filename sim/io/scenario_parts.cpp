@@ -181,4 +181,32 @@ bool expand_precision(DocNode& node) {
   return false;
 }
 
+namespace {
+
+template <class T, size_t N>
+void read_bits(MapReader& map, const char* key, const Named<T> (&table)[N], uint8_t& out) {
+  std::string text, unknown;
+  const DocNode* node = map.find(key);
+  if (!node || !read_value(*node, map.path_of(key), map.problems(), text)) return;
+  if (const auto bits = nccl_bits(text, table, unknown)) {
+    out = *bits;
+  } else if (unknown.empty() && !text.empty()) {
+    map.problem(node->mark, key, "E-NCCL-ALGO", map.path_of(key) + " leaves nothing: " + quote(text));
+  } else {
+    map.problem(node->mark, key, "E-CHOICE", map.path_of(key) + " cannot be " + quote(unknown),
+                suggest(unknown, names_in(table)));
+  }
+}
+
+}  // namespace
+
+NcclFilter read_collectives(const DocNode& node, Problems& problems) {
+  NcclFilter filter;
+  MapReader map(node, "collectives", problems);
+  read_bits(map, "algorithm", kNcclAlgorithmNames, filter.algorithms);
+  read_bits(map, "protocol", kNcclProtocolNames, filter.protocols);
+  map.finish();
+  return filter;
+}
+
 }  // namespace rehearse

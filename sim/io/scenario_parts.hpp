@@ -10,6 +10,8 @@ BatchSpec read_batch(const DocNode& node, Problems& problems);    // sequence = 
 Recompute read_recompute(const DocNode& node, Problems& problems);
 Precision read_precision(const DocNode& node, Problems& problems);
 Overlap read_overlap(const DocNode& node, Problems& problems);
+// What NCCL may choose from: {algorithm: ring, protocol: ^ll128}, the words of NCCL_ALGO and NCCL_PROTO.
+NcclFilter read_collectives(const DocNode& node, Problems& problems);
 
 // The mapping that a word of `precision` stands for, at the word's place; nothing where it is no such word.
 bool expand_precision(DocNode& node);
