@@ -15,7 +15,8 @@ namespace {
 // As nccl-tests prints a time: seven places.
 std::string micros(double seconds) {
   const double us = seconds * 1e6;
-  return fmt::format(us >= 10000 ? "{:7.0f}" : us >= 100 ? "{:7.1f}" : "{:7.2f}", us);
+  const int places = us >= 10000 ? 0 : us >= 100 ? 1 : 2;
+  return fmt::format("{:7.{}f}", us, places);
 }
 
 // Elements of 4 bytes that the call names: of all_gather and all_to_all what one rank sends to one.
