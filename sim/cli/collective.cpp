@@ -11,6 +11,7 @@
 
 #include "sim/base/text.hpp"
 #include "sim/cli/commands.hpp"
+#include "sim/cost/pcie.hpp"
 #include "sim/io/measured_collective.hpp"
 #include "sim/io/profile.hpp"
 #include "sim/io/topology.hpp"
@@ -109,15 +110,22 @@ std::string path_of(const std::string& word, const char* option, FileKind kind, 
 // Where the ranks lie: the first `per_node` GPUs of each node, and as NCCL counts nodes.
 struct Group {
   GroupShape shape;
-  BytesPerSec node_network;  // line rate of all NICs that a node's ranks use
+  BytesPerSec node_network;  // line rate of all NICs that the ranks of an NVLink domain use
+  bool pcie = false;         // joins the GPUs of a node, not NVLink
 };
 
 Group group_of(const Cluster& cluster, int ranks, int per_node) {
   Group group;
-  group.shape = {ranks, ranks / per_node, per_node, true};
+  const int nodes = ranks / per_node;
+  const int domains = (nodes + cluster.nodes_per_domain - 1) / cluster.nodes_per_domain;
+  const int together = (nodes + domains - 1) / domains;  // nodes of the fullest domain, spread evenly
+  group.shape.ranks = ranks, group.shape.nodes = domains, group.shape.per_node = together * per_node;
+  group.shape.uniform = nodes % domains == 0;
   const double nics =
       std::max(1.0, std::ceil(double(per_node) * cluster.nics_per_node / cluster.gpus_per_node));
-  group.node_network = cluster.nic * nics;
+  group.node_network = cluster.nic * (nics * together);
+  group.pcie =
+      per_node > 1 && (cluster.node == NodeShape::pcie || (cluster.node == NodeShape::pairs && per_node > 2));
   return group;
 }
 
@@ -125,6 +133,9 @@ void check_group(Words& w, const Cluster& cluster) {
   if (w.per_node == 0) w.per_node = std::min(w.ranks, cluster.gpus_per_node);
   if (w.ranks < 2) refuse("--ranks must be 2 or more", "--ranks 16 --per-node 8");
   if (w.ranks > kMostRanks) refuse(fmt::format("--ranks must be at most {}", kMostRanks));
+  if (w.per_node > cluster.gpus_per_node && w.per_node <= cluster.gpus_per_domain() &&
+      w.per_node % cluster.gpus_per_node == 0)
+    w.per_node = cluster.gpus_per_node;  // of an NVLink domain: all of its nodes
   if (w.per_node < 1 || w.per_node > cluster.gpus_per_node)
     refuse(fmt::format("--per-node must be 1 to {}, the GPUs of a node", cluster.gpus_per_node));
   if (w.ranks % w.per_node) refuse(fmt::format("{} ranks do not fill nodes of {}", w.ranks, w.per_node));
@@ -157,14 +168,21 @@ CollectiveRow price(const DeviceProfile& profile, const Stack& stack, const Clus
                     const Group& group, CollectiveOp op, double bytes) {
   CollectiveRow row;
   row.bytes = bytes;
-  if (group.shape.nodes == 1) {
+  if (group.shape.nodes == 1 && group.pcie) {
+    const auto w =
+        over_pcie(profile, stack, op, group.shape.ranks, Bytes(bytes), cluster.pcie, cluster.pcie_latency);
+    row.time_s = w.latency.value + w.bytes_per_node / (cluster.pcie.value * kPcieEfficiency);
+    row.outside = w.outside;
+    row.algorithm = w.algorithm, row.protocol = w.protocol;
+  } else if (group.shape.nodes == 1) {
     const auto t = in_node_collective(profile, stack, op, group.shape.ranks, Bytes(bytes), cluster.nvlink);
     row.time_s = t.time.value, row.outside = t.outside;
     row.algorithm = t.algorithm, row.protocol = t.protocol;
   } else {
     const BytesPerSec carried = group.node_network * stack.network_efficiency.value;
-    const auto w = across_nodes(profile, stack, op, group.shape, Bytes(bytes), cluster.nvlink, carried,
-                                cluster.nic_latency, {cluster.network, cluster.sharp, false});
+    const BytesPerSec in_node = group.pcie ? cluster.pcie * kPcieEfficiency : cluster.nvlink;
+    const auto w = across_nodes(profile, stack, op, group.shape, Bytes(bytes), in_node, carried,
+                                cluster.nic_latency, {cluster.network, cluster.sharp, group.pcie});
     row.time_s = w.time.value > 0
                      ? w.time.value
                      : w.latency.value + w.bytes_per_node / std::min(w.in_node_cap, carried).value;
@@ -229,7 +247,9 @@ CollectiveAnswer answer_of(Words& w, CollectiveOp op, const DataRoots& roots) {
   answer.op = op;
   answer.topology = cluster.name, answer.profile = profile->name, answer.network = cluster.network;
   answer.ranks = w.ranks, answer.nodes = group.shape.nodes, answer.per_node = group.shape.per_node;
-  answer.link = group.shape.nodes == 1 ? cluster.nvlink.value : group.node_network.value;
+  answer.link = group.shape.nodes > 1 ? group.node_network.value
+                : group.pcie          ? cluster.pcie.value
+                                      : cluster.nvlink.value;
   for (const auto& size : rows_of(w, op)) {
     answer.rows.push_back(price(*profile, stack, cluster, group, op, size.bytes));
     if (size.seconds > 0) answer.rows.back().measured_s = size.seconds;

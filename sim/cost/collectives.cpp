@@ -27,6 +27,11 @@ std::string_view dtype_word(DType t) {
 
 }  // namespace
 
+// Where NCCL changes the protocol of a ring on one node of 8 A100.
+static std::string_view ring_protocol(Bytes bytes) {
+  return bytes.value <= 2 * kMebi ? "ll" : bytes.value <= 16 * kMebi ? "ll128" : "simple";
+}
+
 double bytes_sent_per_rank(CollectiveOp op, int ranks, double bytes) {
   if (ranks <= 1) return 0;
   const double share = (ranks - 1.0) / ranks;
@@ -57,7 +62,11 @@ CollectiveTime in_node_collective(const DeviceProfile& profile, const Stack& sta
                                   int ranks, Bytes bytes, BytesPerSec nvlink,
                                   const CollectiveContext& context) {
   if (ranks <= 1) return {Seconds(0), Basis::measured, false};
-  if (!profile.architecture) return plain_in_node(profile, op, ranks, bytes, nvlink);
+  if (!profile.architecture) {
+    CollectiveTime t = plain_in_node(profile, op, ranks, bytes, nvlink);
+    t.protocol = ring_protocol(bytes);
+    return t;
+  }
   const auto p =
       predict_collective(profile, case_of(op, {ranks, 1, ranks, true}, bytes, nvlink, context), stack.nccl);
   return {p.time, p.basis, p.outside, p.algorithm, p.protocol};
@@ -127,10 +136,7 @@ std::string nccl_kernel_name(CollectiveOp op, DType dtype, std::string_view algo
 }
 
 std::string nccl_kernel_name(CollectiveOp op, DType dtype, Bytes bytes) {
-  return nccl_kernel_name(op, dtype, "ring",
-                          bytes.value <= 2 * kMebi    ? "ll"
-                          : bytes.value <= 16 * kMebi ? "ll128"
-                                                      : "simple");
+  return nccl_kernel_name(op, dtype, "ring", ring_protocol(bytes));
 }
 
 }  // namespace rehearse

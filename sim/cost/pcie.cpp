@@ -2,6 +2,8 @@
 
 #include <limits>
 
+#include "sim/cost/nccl_predict.hpp"
+
 namespace rehearse {
 
 static double pci_hop(const std::string& algorithm) {
@@ -9,8 +11,30 @@ static double pci_hop(const std::string& algorithm) {
   return algorithm.ends_with("simple") ? 5.7e-6 : 1.0e-6;
 }
 
-WireCollective over_pcie(const DeviceProfile& profile, CollectiveOp op, int ranks, Bytes bytes,
-                         BytesPerSec pcie, Seconds pcie_latency) {
+static WireCollective nccl_over_pcie(const DeviceProfile& profile, const Stack& stack, CollectiveOp op,
+                                     int ranks, Bytes bytes, BytesPerSec pcie, Seconds pcie_latency) {
+  CollectiveCase c;
+  c.op = op;
+  c.ranks = c.per_node = ranks;
+  c.bytes = bytes.value;
+  c.nvlink = pcie;
+  c.pcie = true;
+  const Prediction p = nccl_prediction(profile, c, stack.nccl);
+  const double flags = p.protocol == "ll" ? 2 : p.protocol == "ll128" ? 128. / 120 : 1;
+  const bool whole = op == CollectiveOp::broadcast || p.algorithm == "tree";
+  WireCollective w;
+  w.bytes_per_node = (whole ? bytes.value : bytes_sent_per_rank(op, ranks, bytes.value)) * flags;
+  w.latency = p.latency + pcie_latency;
+  w.in_node_cap = BytesPerSec(std::numeric_limits<double>::infinity());
+  w.basis = Basis::guess;
+  w.outside = true;
+  w.algorithm = p.algorithm, w.protocol = p.protocol;
+  return w;
+}
+
+WireCollective over_pcie(const DeviceProfile& profile, const Stack& stack, CollectiveOp op, int ranks,
+                         Bytes bytes, BytesPerSec pcie, Seconds pcie_latency) {
+  if (profile.architecture) return nccl_over_pcie(profile, stack, op, ranks, bytes, pcie, pcie_latency);
   double steps = ranks - 1;
   if (op == CollectiveOp::all_reduce) steps *= 2;
   if (op == CollectiveOp::send_recv || op == CollectiveOp::all_to_all) steps = 1;
@@ -25,7 +49,7 @@ WireCollective over_pcie(const DeviceProfile& profile, CollectiveOp op, int rank
     w.bytes_per_node = sent / a.payload.value;
     w.in_node_cap = BytesPerSec(std::numeric_limits<double>::infinity());
     w.basis = Basis::guess;
-    w.algorithm = &a;
+    w.protocol = std::string_view(a.name).substr(a.name.find('-') + 1);
     const double time = w.latency.value + w.bytes_per_node / (pcie.value * kPcieEfficiency);
     if (time < least) least = time, best = w;
   }

@@ -10,12 +10,14 @@ GroupCollective group_collective(const Scenario& s, CollectiveOp op, const Group
                                  int parts, Seconds hop_latency) {
   const BytesPerSec nvlink = s.cluster.nvlink * shape.speed;
   if (shape.in_island()) return {in_node_collective(*s.profile, s.stack, op, shape.ranks, bytes, nvlink), {}};
+  const CollectiveContext context{s.cluster.network, s.cluster.sharp, !shape.nvlink};
   if (shape.nodes == 1)
-    return {{}, over_pcie(*s.profile, op, shape.ranks, bytes, s.cluster.pcie, s.cluster.pcie_latency)};
+    return {{},
+            over_pcie(*s.profile, s.stack, op, shape.ranks, bytes, s.cluster.pcie, s.cluster.pcie_latency)};
   const BytesPerSec in_node = shape.nvlink ? nvlink : s.cluster.pcie * kPcieEfficiency;
   return {{},
           across_nodes(*s.profile, s.stack, op, shape, bytes, in_node,
-                       s.cluster.port() * parts * s.stack.network_efficiency.value, hop_latency)};
+                       s.cluster.port() * parts * s.stack.network_efficiency.value, hop_latency, context)};
 }
 
 OpPricer::OpPricer(const Scenario& scenario, std::vector<Traffic>& traffic)
@@ -89,7 +91,6 @@ OpSpec OpPricer::tp_collective(const std::string& what, CollectiveOp op, double 
                                const GroupShape& shape) {
   const int n = scenario_.layout.tp;
   OpSpec spec;
-  spec.op.name = nccl_kernel_name(op, dtype, Bytes(bytes));
   spec.op.kind = OpKind::collective;
   spec.op.part = Part::exposed_tp;
   spec.op.stream = Stream::tp;
@@ -100,6 +101,8 @@ OpSpec OpPricer::tp_collective(const std::string& what, CollectiveOp op, double 
   const auto cost =
       group_collective(scenario_, op, shape, Bytes(bytes), ports, scenario_.cluster.nic_latency);
   spec.wire_cost = cost.wire;
+  spec.op.name = spec.wire ? nccl_kernel_name(op, dtype, cost.wire.algorithm, cost.wire.protocol)
+                           : nccl_kernel_name(op, dtype, cost.in_island.algorithm, cost.in_island.protocol);
   if (spec.wire) return spec;
   spec.op.duration = cost.in_island.time.value;
   spec.op.outside = cost.in_island.outside;
