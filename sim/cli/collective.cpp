@@ -10,6 +10,7 @@
 #include <iostream>
 
 #include "sim/base/text.hpp"
+#include "sim/cli/collective_group.hpp"
 #include "sim/cli/commands.hpp"
 #include "sim/cost/pcie.hpp"
 #include "sim/io/measured_collective.hpp"
@@ -32,8 +33,7 @@ struct Words {
   bool quiet = false;
 };
 
-[[noreturn]] void refuse(const std::string& message, const std::string& hint = {},
-                         const char* code = "E-CLI") {
+[[noreturn]] void refuse_with(const char* code, const std::string& message, const std::string& hint = {}) {
   throw InputErrors(InputError{{}, "", code, message, hint});
 }
 
@@ -64,8 +64,9 @@ uint8_t bits_of(const std::string& text, const Named<T> (&table)[N], const char*
   const auto bits = nccl_bits(text, table, unknown);
   if (bits) return *bits;
   if (unknown.empty() && !text.empty())
-    refuse(std::string(option) + " " + quote(text) + " leaves nothing", "", "E-NCCL-ALGO");
-  refuse(std::string(option) + " does not know " + quote(unknown), suggest(unknown, names_in(table)));
+    refuse_with("E-NCCL-ALGO", std::string(option) + " " + quote(text) + " leaves nothing");
+  refuse_with("E-AGAINST", std::string(option) + " does not know " + quote(unknown),
+              suggest(unknown, names_in(table)));
 }
 
 double bytes_of_word(std::string_view word) {
@@ -107,28 +108,6 @@ std::string path_of(const std::string& word, const char* option, FileKind kind, 
   return *path;
 }
 
-// Where the ranks lie: the first `per_node` GPUs of each node, and as NCCL counts nodes.
-struct Group {
-  GroupShape shape;
-  BytesPerSec node_network;  // line rate of all NICs that the ranks of an NVLink domain use
-  bool pcie = false;         // joins the GPUs of a node, not NVLink
-};
-
-Group group_of(const Cluster& cluster, int ranks, int per_node) {
-  Group group;
-  const int nodes = ranks / per_node;
-  const int domains = (nodes + cluster.nodes_per_domain - 1) / cluster.nodes_per_domain;
-  const int together = (nodes + domains - 1) / domains;  // nodes of the fullest domain, spread evenly
-  group.shape.ranks = ranks, group.shape.nodes = domains, group.shape.per_node = together * per_node;
-  group.shape.uniform = nodes % domains == 0;
-  const double nics =
-      std::max(1.0, std::ceil(double(per_node) * cluster.nics_per_node / cluster.gpus_per_node));
-  group.node_network = cluster.nic * (nics * together);
-  group.pcie =
-      per_node > 1 && (cluster.node == NodeShape::pcie || (cluster.node == NodeShape::pairs && per_node > 2));
-  return group;
-}
-
 void check_group(Words& w, const Cluster& cluster) {
   if (w.per_node == 0) w.per_node = std::min(w.ranks, cluster.gpus_per_node);
   if (w.ranks < 2) refuse("--ranks must be 2 or more", "--ranks 16 --per-node 8");
@@ -165,27 +144,30 @@ double bus_factor(CollectiveOp op, double n) {
 }
 
 CollectiveRow price(const DeviceProfile& profile, const Stack& stack, const Cluster& cluster,
-                    const Group& group, CollectiveOp op, double bytes) {
+                    const CollectiveGroup& group, CollectiveOp op, double bytes) {
   CollectiveRow row;
   row.bytes = bytes;
-  if (group.shape.nodes == 1 && group.pcie) {
-    const auto w =
-        over_pcie(profile, stack, op, group.shape.ranks, Bytes(bytes), cluster.pcie, cluster.pcie_latency);
-    row.time_s = w.latency.value + w.bytes_per_node / (cluster.pcie.value * kPcieEfficiency);
-    row.outside = w.outside;
-    row.algorithm = w.algorithm, row.protocol = w.protocol;
-  } else if (group.shape.nodes == 1) {
-    const auto t = in_node_collective(profile, stack, op, group.shape.ranks, Bytes(bytes), cluster.nvlink);
+  const auto on_links = [&](const WireCollective& w, double reached) {
+    return w.latency.value + w.bytes_per_node / std::min(w.in_node_cap.value, group.on_links.value * reached);
+  };
+  const BytesPerSec nvlink = cluster.nvlink * group.shape.speed;
+  if (group.shape.in_island()) {
+    const auto t = in_node_collective(profile, stack, op, group.shape.ranks, Bytes(bytes), nvlink);
     row.time_s = t.time.value, row.outside = t.outside;
     row.algorithm = t.algorithm, row.protocol = t.protocol;
+  } else if (group.shape.nodes == 1) {
+    const auto w =
+        over_pcie(profile, stack, op, group.shape.ranks, Bytes(bytes), cluster.pcie, group.hop_latency);
+    row.time_s = on_links(w, kPcieEfficiency);
+    row.outside = w.outside;
+    row.algorithm = w.algorithm, row.protocol = w.protocol;
   } else {
-    const BytesPerSec carried = group.node_network * stack.network_efficiency.value;
-    const BytesPerSec in_node = group.pcie ? cluster.pcie * kPcieEfficiency : cluster.nvlink;
-    const auto w = across_nodes(profile, stack, op, group.shape, Bytes(bytes), in_node, carried,
-                                cluster.nic_latency, {cluster.network, cluster.sharp, group.pcie});
-    row.time_s = w.time.value > 0
-                     ? w.time.value
-                     : w.latency.value + w.bytes_per_node / std::min(w.in_node_cap, carried).value;
+    const double reached = stack.network_efficiency.value;
+    const BytesPerSec in_node = group.shape.nvlink ? nvlink : cluster.pcie * kPcieEfficiency;
+    const auto w =
+        across_nodes(profile, stack, op, group.shape, Bytes(bytes), in_node, group.node_network * reached,
+                     group.hop_latency, {cluster.network, cluster.sharp, !group.shape.nvlink});
+    row.time_s = std::max(w.time.value, on_links(w, reached));
     row.outside = w.outside;
     row.algorithm = w.algorithm, row.protocol = w.protocol;
   }
@@ -218,12 +200,10 @@ std::vector<MeasuredCollective::Row> rows_of(const Words& w, CollectiveOp op) {
   const auto measured = read_measured_collective(w.against);
   if (measured.op && *measured.op != op)
     refuse(quote(w.against) + " is of " + std::string(name_of(kOpNames, *measured.op)) + ", not " +
-               std::string(name_of(kOpNames, op)),
-           "", "E-AGAINST");
+           std::string(name_of(kOpNames, op)));
   if (measured.op && measured.nodes * measured.per_node != w.ranks)
-    refuse(fmt::format("{} is of {} ranks, not {}", quote(w.against), measured.nodes * measured.per_node,
-                       w.ranks),
-           "", "E-AGAINST");
+    refuse_with("E-AGAINST", fmt::format("{} is of {} ranks, not {}", quote(w.against),
+                                         measured.nodes * measured.per_node, w.ranks));
   return measured.rows;
 }
 
@@ -238,17 +218,19 @@ CollectiveAnswer answer_of(Words& w, CollectiveOp op, const DataRoots& roots) {
   if (!w.algo.empty()) stack.nccl.algorithms = bits_of(w.algo, kNcclAlgorithmNames, "--algo");
   if (!w.proto.empty()) stack.nccl.protocols = bits_of(w.proto, kNcclProtocolNames, "--proto");
   if (!stack.nccl.all() && !profile->architecture)
-    refuse("profile " + profile->name + " names no architecture, so that NCCL's model does not choose",
-           "leave --algo and --proto out", "E-NCCL-ALGO");
+    refuse_with("E-NCCL-ALGO",
+                "profile " + profile->name + " names no architecture, so that NCCL's model does not choose",
+                "leave --algo and --proto out");
   if (!w.quiet && cluster.gpu != profile->name)
     std::cerr << fmt::format("warning: profile {} on a cluster of {} [W-PROFILE-GPU]\n", profile->name,
                              cluster.gpu);
-  const Group group = group_of(cluster, w.ranks, w.per_node);
+  const CollectiveGroup group =
+      collective_group(cluster, w.ranks, w.per_node, op == CollectiveOp::all_to_all);
   answer.op = op;
   answer.topology = cluster.name, answer.profile = profile->name, answer.network = cluster.network;
   answer.ranks = w.ranks, answer.nodes = group.shape.nodes, answer.per_node = group.shape.per_node;
-  answer.link = group.shape.nodes > 1 ? group.node_network.value
-                : group.pcie          ? cluster.pcie.value
+  answer.link = group.shape.nodes > 1 ? std::min(group.node_network, group.on_links).value
+                : !group.shape.nvlink ? cluster.pcie.value
                                       : cluster.nvlink.value;
   for (const auto& size : rows_of(w, op)) {
     answer.rows.push_back(price(*profile, stack, cluster, group, op, size.bytes));
