@@ -65,8 +65,7 @@ uint8_t bits_of(const std::string& text, const Named<T> (&table)[N], const char*
   if (bits) return *bits;
   if (unknown.empty() && !text.empty())
     refuse_with("E-NCCL-ALGO", std::string(option) + " " + quote(text) + " leaves nothing");
-  refuse_with("E-AGAINST", std::string(option) + " does not know " + quote(unknown),
-              suggest(unknown, names_in(table)));
+  refuse(std::string(option) + " does not know " + quote(unknown), suggest(unknown, names_in(table)));
 }
 
 double bytes_of_word(std::string_view word) {
@@ -199,8 +198,8 @@ std::vector<MeasuredCollective::Row> rows_of(const Words& w, CollectiveOp op) {
   if (!w.bytes.empty()) refuse("--against brings its own sizes", "leave --bytes out");
   const auto measured = read_measured_collective(w.against);
   if (measured.op && *measured.op != op)
-    refuse(quote(w.against) + " is of " + std::string(name_of(kOpNames, *measured.op)) + ", not " +
-           std::string(name_of(kOpNames, op)));
+    refuse_with("E-AGAINST", quote(w.against) + " is of " + std::string(name_of(kOpNames, *measured.op)) +
+                                 ", not " + std::string(name_of(kOpNames, op)));
   if (measured.op && measured.nodes * measured.per_node != w.ranks)
     refuse_with("E-AGAINST", fmt::format("{} is of {} ranks, not {}", quote(w.against),
                                          measured.nodes * measured.per_node, w.ranks));
@@ -224,8 +223,7 @@ CollectiveAnswer answer_of(Words& w, CollectiveOp op, const DataRoots& roots) {
   if (!w.quiet && cluster.gpu != profile->name)
     std::cerr << fmt::format("warning: profile {} on a cluster of {} [W-PROFILE-GPU]\n", profile->name,
                              cluster.gpu);
-  const CollectiveGroup group =
-      collective_group(cluster, w.ranks, w.per_node, op == CollectiveOp::all_to_all);
+  const CollectiveGroup group = collective_group(cluster, w.ranks, w.per_node, op);
   answer.op = op;
   answer.topology = cluster.name, answer.profile = profile->name, answer.network = cluster.network;
   answer.ranks = w.ranks, answer.nodes = group.shape.nodes, answer.per_node = group.shape.per_node;

@@ -47,9 +47,22 @@ BytesPerSec rate_on(const GroupLinks& links, const Fabric& fabric) {
   return BytesPerSec(least);
 }
 
+// Each GPU sends to the next.
+GroupLinks shift_links(const std::vector<GpuId>& gpus, const Fabric& fabric) {
+  std::map<int, int> weights;
+  GroupLinks links;
+  for (size_t i = 0; i < gpus.size(); ++i) {
+    const Path path = fabric.route(gpus[i], gpus[(i + 1) % gpus.size()]);
+    for (const LinkId link : path.links) ++weights[link.value];
+    if (path.network) links.hop_latency = std::max(links.hop_latency, path.latency);
+  }
+  links.weights.assign(weights.begin(), weights.end());
+  return links;
+}
+
 }  // namespace
 
-CollectiveGroup collective_group(Cluster c, int ranks, int per_node, bool pairs) {
+CollectiveGroup collective_group(Cluster c, int ranks, int per_node, CollectiveOp op) {
   const int nodes = ranks / per_node;
   const int domains = (nodes + c.nodes_per_domain - 1) / c.nodes_per_domain;
   if (!own_size(c)) {
@@ -81,7 +94,11 @@ CollectiveGroup collective_group(Cluster c, int ranks, int per_node, bool pairs)
   const double nics = std::max(1.0, std::ceil(double(per_node) * c.nics_per_node / c.gpus_per_node));
   group.node_network = c.nic * (nics * group.shape.per_node / per_node);
   if (group.shape.in_island()) return group;
-  const GroupLinks links = pairs ? pair_links(gpus, fabric) : ring_links(gpus, fabric);
+  const bool shift = op == CollectiveOp::send_recv;
+  if (shift) group.node_network = c.port() * group.shape.per_node;  // of which a message has one GPU's share
+  const GroupLinks links = shift                            ? shift_links(gpus, fabric)
+                           : op == CollectiveOp::all_to_all ? pair_links(gpus, fabric)
+                                                            : ring_links(gpus, fabric);
   group.on_links = rate_on(links, fabric);
   group.hop_latency = group.shape.nodes > 1 ? links.hop_latency : c.pcie_latency;
   return group;

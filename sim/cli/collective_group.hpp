@@ -14,7 +14,8 @@ struct CollectiveGroup {
 // The first `per_node` GPUs of each of `ranks` / `per_node` nodes, which are spread evenly over as few NVLink
 // domains as hold them. The cluster takes as many nodes as that needs; throws InputErrors (E-CLUSTER-SIZE)
 // where its network has a number of its own that is too small, (E-CLUSTER-OVERRIDE) where an override then
-// names nothing. `pairs`: traffic from each domain to each other, else a ring over them.
-CollectiveGroup collective_group(Cluster cluster, int ranks, int per_node, bool pairs);
+// names nothing. Traffic goes from each domain to each other (all_to_all), from each GPU to the next
+// (send_recv: one of each domain sends to the next by its NIC alone), else in a ring over the domains.
+CollectiveGroup collective_group(Cluster cluster, int ranks, int per_node, CollectiveOp op);
 
 }  // namespace rehearse

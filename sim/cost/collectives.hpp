@@ -56,8 +56,8 @@ struct WireCollective {
 // hop. Without an architecture in the profile as plain_collectives.hpp. Throws as in_node_collective().
 WireCollective across_nodes(const DeviceProfile& profile, const Stack& stack, CollectiveOp op,
                             const GroupShape& shape, Bytes bytes, BytesPerSec nvlink,
-                            BytesPerSec node_network = BytesPerSec(200e9),
-                            Seconds nic_latency = Seconds(0), const CollectiveContext& context = {});
+                            BytesPerSec node_network = BytesPerSec(200e9), Seconds nic_latency = Seconds(0),
+                            const CollectiveContext& context = {});
 
 // One transfer between two GPUs of a node: by the send_recv table of two ranks where there is one, with the
 // difference between `nvlink_latency` and the profile's added; else software and link latency + bytes / rate.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 
 #include "sim/base/text.hpp"
 #include "sim/io/file.hpp"
@@ -55,8 +56,14 @@ void read_log_row(const Line& line, MeasuredCollective& out) {
   if (numbers != 3 && numbers != 4 && numbers != 6 && numbers != 8)
     line.refuse("a row of nccl-tests is cut, or is of another program");
   double us = line.positive(words[at], "the time");
+  const double size = line.positive(words[0], "the size");
+  if (!out.rows.empty() && size <= out.rows.back().bytes)
+    line.refuse("sizes do not ascend: rows of two tables, or of one twice");
+  const auto algbw = parse_number(words[at + 1]);
+  if (algbw.value && *algbw.value >= 1 && std::abs(size / us * 1e-3 / *algbw.value - 1) > 0.03)
+    line.refuse("size, time and algbw contradict each other");
   if (numbers >= 6) us = std::min(us, line.positive(words[at + half], "the time in place"));
-  out.rows.push_back({line.positive(words[0], "the size"), us * 1e-6});
+  out.rows.push_back({size, us * 1e-6});
 }
 
 void read_log(const std::vector<Line>& lines, MeasuredCollective& out) {

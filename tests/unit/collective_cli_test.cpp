@@ -9,19 +9,19 @@
 #include "tests/support/folder.hpp"
 #include "tests/support/program.hpp"
 
-namespace rehearse::testing {
+namespace rehearse::test {
 namespace {
 
 using ::testing::HasSubstr;
 
 const std::string kH100 = "--topology dgx-h100 --profile h100-sxm5-80gb ";
 
-Outcome collective(const std::string& words) {
+ProgramRun collective(const std::string& words) {
   return run_program("collective " + words, REHEARSE_SOURCE_DIR, "OMP_NUM_THREADS=1");
 }
 
 nlohmann::json answer(const std::string& words) {
-  const Outcome run = collective(words + " --json -");
+  const ProgramRun run = collective(words + " --json -");
   EXPECT_EQ(run.status, 0) << run.err;
   return run.status == 0 ? nlohmann::json::parse(run.out) : nlohmann::json();
 }
@@ -78,7 +78,7 @@ TEST(CollectiveCli, ComparesWithALogAndWithATable) {
     EXPECT_NEAR(json["median_abs_error"], 0.25, 1e-3);
     EXPECT_NEAR(json["p90_abs_error"], 0.5, 1e-3);
   }
-  const Outcome text = collective(words + folder.file("log.txt"));
+  const ProgramRun text = collective(words + folder.file("log.txt"));
   EXPECT_THAT(text.out,
               HasSubstr("#       size         count      type   redop    root     time   algbw   busbw"));
   EXPECT_THAT(
@@ -96,7 +96,7 @@ TEST(CollectiveCli, AlgorithmsAndProtocolsCanBeForced) {
 }
 
 TEST(CollectiveCli, SaysWhereBusbwPassesTheLinks) {
-  const Outcome run = collective("all_reduce " + kH100 + "--ranks 16 --per-node 8 --bytes 8GiB");
+  const ProgramRun run = collective("all_reduce " + kH100 + "--ranks 16 --per-node 8 --bytes 8GiB");
   EXPECT_THAT(run.out, HasSubstr("nvls_tree moves fewer bytes than a ring"));
 }
 
@@ -121,7 +121,7 @@ TEST(CollectiveCli, RefusesWhatCannotBe) {
            {"all_reduce " + kH100 + "--ranks 16 --against README.md", "E-AGAINST"},
            {"all_gather " + kH100 + "--ranks 16 --against tests/oracle/nccl_model_checks.csv",
             "E-AGAINST"}}) {
-    const Outcome run = collective(words);
+    const ProgramRun run = collective(words);
     EXPECT_EQ(run.status, 2) << words;
     EXPECT_EQ(run.out, "") << words;
     EXPECT_THAT(run.err, HasSubstr("[" + code + "]")) << words;
@@ -129,4 +129,4 @@ TEST(CollectiveCli, RefusesWhatCannotBe) {
 }
 
 }  // namespace
-}  // namespace rehearse::testing
+}  // namespace rehearse::test
