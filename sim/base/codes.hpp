@@ -106,6 +106,7 @@ inline constexpr Code kCodes[] = {
     {"E-STUDY-WHEN", "a condition that cannot be read, or compares what is not alike"},
     {"E-STUDY-NAME", "a study's name that is no name of a file"},
     {"E-STUDY-POINTS", "a study without points, or with too many"},
+    {"E-KNOB-NODES", "a sensitivity would change a number of nodes that something else fixes"},
     {"E-KNOB-WHOLE", "a count that a sensitivity scales would not stay whole"},
     {"E-POINT-INTERNAL", "a point of a study failed by a fault of the program"},
     // calibration

@@ -10,6 +10,7 @@
 #include <iostream>
 
 #include "sim/base/text.hpp"
+#include "sim/cli/collective_group.hpp"
 #include "sim/cli/commands.hpp"
 #include "sim/cost/pcie.hpp"
 #include "sim/io/measured_collective.hpp"
@@ -24,7 +25,7 @@ namespace {
 constexpr int kMostRanks = 16'777'216;
 constexpr size_t kMostRows = 10'000;
 
-struct CollectiveWords {
+struct Words {
   std::string topology, profile, bytes, against, algo, proto, json;
   std::vector<std::string> without;
   int ranks = 0, per_node = 0;
@@ -32,12 +33,11 @@ struct CollectiveWords {
   bool quiet = false;
 };
 
-[[noreturn]] void refuse_collective(const char* code, const std::string& message,
-                                    const std::string& hint = {}) {
+[[noreturn]] void refuse_with(const char* code, const std::string& message, const std::string& hint = {}) {
   throw InputErrors(InputError{{}, "", code, message, hint});
 }
 
-boost::program_options::options_description collective_options(CollectiveWords& w) {
+boost::program_options::options_description options_of(Words& w) {
   namespace po = boost::program_options;
   po::options_description all;
   all.add_options()                                                                                   //
@@ -59,16 +59,16 @@ boost::program_options::options_description collective_options(CollectiveWords& 
 }
 
 template <class T, size_t N>
-uint8_t nccl_bits_of(const std::string& text, const Named<T> (&table)[N], const char* option) {
+uint8_t bits_of(const std::string& text, const Named<T> (&table)[N], const char* option) {
   std::string unknown;
   const auto bits = nccl_bits(text, table, unknown);
   if (bits) return *bits;
   if (unknown.empty() && !text.empty())
-    refuse_collective("E-NCCL-ALGO", std::string(option) + " " + quote(text) + " leaves nothing");
+    refuse_with("E-NCCL-ALGO", std::string(option) + " " + quote(text) + " leaves nothing");
   refuse(std::string(option) + " does not know " + quote(unknown), suggest(unknown, names_in(table)));
 }
 
-double collective_bytes(std::string_view word) {
+double bytes_of_word(std::string_view word) {
   const auto plain = parse_number(word);
   if (plain.value && *plain.value >= 1) return std::floor(*plain.value);
   const auto parsed = parse_quantity(word, Dimension::bytes);
@@ -77,11 +77,11 @@ double collective_bytes(std::string_view word) {
   return std::floor(*parsed.value);
 }
 
-std::vector<double> collective_sizes(const CollectiveWords& w) {
+std::vector<double> sizes_of(const Words& w) {
   const size_t dots = w.bytes.find("..");
   const std::string_view text(w.bytes);
-  const double from = collective_bytes(text.substr(0, dots));
-  const double to = dots == std::string::npos ? from : collective_bytes(text.substr(dots + 2));
+  const double from = bytes_of_word(text.substr(0, dots));
+  const double to = dots == std::string::npos ? from : bytes_of_word(text.substr(dots + 2));
   if (to < from) refuse("--bytes " + quote(w.bytes) + " is no range", "as in --bytes 8..8GiB");
   if (!(w.step > 1) || !std::isfinite(w.step)) refuse("--step must be above 1");
   std::vector<double> sizes;
@@ -95,8 +95,7 @@ std::vector<double> collective_sizes(const CollectiveWords& w) {
 }
 
 // A path or a shipped name that an option gives.
-std::string path_of_option(const std::string& word, const char* option, FileKind kind,
-                           const DataRoots& roots) {
+std::string path_of(const std::string& word, const char* option, FileKind kind, const DataRoots& roots) {
   if (word.empty()) refuse(std::string(option) + " is missing");
   DocNode node;
   node.kind = NodeKind::scalar;
@@ -108,29 +107,7 @@ std::string path_of_option(const std::string& word, const char* option, FileKind
   return *path;
 }
 
-// Where the ranks lie: the first `per_node` GPUs of each node, and as NCCL counts nodes.
-struct CollectiveGroup {
-  GroupShape shape;
-  BytesPerSec node_network;  // line rate of all NICs that the ranks of an NVLink domain use
-  bool pcie = false;         // joins the GPUs of a node, not NVLink
-};
-
-CollectiveGroup collective_group(const Cluster& cluster, int ranks, int per_node) {
-  CollectiveGroup group;
-  const int nodes = ranks / per_node;
-  const int domains = (nodes + cluster.nodes_per_domain - 1) / cluster.nodes_per_domain;
-  const int together = (nodes + domains - 1) / domains;  // nodes of the fullest domain, spread evenly
-  group.shape.ranks = ranks, group.shape.nodes = domains, group.shape.per_node = together * per_node;
-  group.shape.uniform = nodes % domains == 0;
-  const double nics =
-      std::max(1.0, std::ceil(double(per_node) * cluster.nics_per_node / cluster.gpus_per_node));
-  group.node_network = cluster.nic * (nics * together);
-  group.pcie =
-      per_node > 1 && (cluster.node == NodeShape::pcie || (cluster.node == NodeShape::pairs && per_node > 2));
-  return group;
-}
-
-void check_group(CollectiveWords& w, const Cluster& cluster) {
+void check_group(Words& w, const Cluster& cluster) {
   if (w.per_node == 0) w.per_node = std::min(w.ranks, cluster.gpus_per_node);
   if (w.ranks < 2) refuse("--ranks must be 2 or more", "--ranks 16 --per-node 8");
   if (w.ranks > kMostRanks) refuse(fmt::format("--ranks must be at most {}", kMostRanks));
@@ -143,7 +120,7 @@ void check_group(CollectiveWords& w, const Cluster& cluster) {
 }
 
 std::shared_ptr<const DeviceProfile> without_tables(std::shared_ptr<const DeviceProfile> profile,
-                                                    const CollectiveWords& w, CollectiveAnswer& answer) {
+                                                    const Words& w, CollectiveAnswer& answer) {
   if (w.without.empty()) return profile;
   auto less = std::make_shared<DeviceProfile>(*profile);
   for (const auto& glob : w.without) {
@@ -160,42 +137,45 @@ std::shared_ptr<const DeviceProfile> without_tables(std::shared_ptr<const Device
   return less;
 }
 
-double bus_share(CollectiveOp op, double n) {
+double bus_factor(CollectiveOp op, double n) {
   if (op == CollectiveOp::all_reduce) return 2 * (n - 1) / n;
   return op == CollectiveOp::send_recv || op == CollectiveOp::broadcast ? 1 : (n - 1) / n;
 }
 
-CollectiveRow price_collective(const DeviceProfile& profile, const Stack& stack, const Cluster& cluster,
-                               const CollectiveGroup& group, CollectiveOp op, double bytes) {
+CollectiveRow price(const DeviceProfile& profile, const Stack& stack, const Cluster& cluster,
+                    const CollectiveGroup& group, CollectiveOp op, double bytes) {
   CollectiveRow row;
   row.bytes = bytes;
-  if (group.shape.nodes == 1 && group.pcie) {
-    const auto w =
-        over_pcie(profile, stack, op, group.shape.ranks, Bytes(bytes), cluster.pcie, cluster.pcie_latency);
-    row.time_s = w.latency.value + w.bytes_per_node / (cluster.pcie.value * kPcieEfficiency);
-    row.outside = w.outside;
-    row.algorithm = w.algorithm, row.protocol = w.protocol;
-  } else if (group.shape.nodes == 1) {
-    const auto t = in_node_collective(profile, stack, op, group.shape.ranks, Bytes(bytes), cluster.nvlink);
+  const auto on_links = [&](const WireCollective& w, double reached) {
+    return w.latency.value + w.bytes_per_node / std::min(w.in_node_cap.value, group.on_links.value * reached);
+  };
+  const BytesPerSec nvlink = cluster.nvlink * group.shape.speed;
+  if (group.shape.in_island()) {
+    const auto t = in_node_collective(profile, stack, op, group.shape.ranks, Bytes(bytes), nvlink);
     row.time_s = t.time.value, row.outside = t.outside;
     row.algorithm = t.algorithm, row.protocol = t.protocol;
+  } else if (group.shape.nodes == 1) {
+    const auto w =
+        over_pcie(profile, stack, op, group.shape.ranks, Bytes(bytes), cluster.pcie, group.hop_latency);
+    row.time_s = on_links(w, kPcieEfficiency);
+    row.outside = w.outside;
+    row.algorithm = w.algorithm, row.protocol = w.protocol;
   } else {
-    const BytesPerSec carried = group.node_network * stack.network_efficiency.value;
-    const BytesPerSec in_node = group.pcie ? cluster.pcie * kPcieEfficiency : cluster.nvlink;
-    const auto w = across_nodes(profile, stack, op, group.shape, Bytes(bytes), in_node, carried,
-                                cluster.nic_latency, {cluster.network, cluster.sharp, group.pcie});
-    row.time_s = w.time.value > 0
-                     ? w.time.value
-                     : w.latency.value + w.bytes_per_node / std::min(w.in_node_cap, carried).value;
+    const double reached = stack.network_efficiency.value;
+    const BytesPerSec in_node = group.shape.nvlink ? nvlink : cluster.pcie * kPcieEfficiency;
+    const auto w =
+        across_nodes(profile, stack, op, group.shape, Bytes(bytes), in_node, group.node_network * reached,
+                     group.hop_latency, {cluster.network, cluster.sharp, !group.shape.nvlink});
+    row.time_s = std::max(w.time.value, on_links(w, reached));
     row.outside = w.outside;
     row.algorithm = w.algorithm, row.protocol = w.protocol;
   }
   row.algbw = bytes / row.time_s;
-  row.busbw = row.algbw * bus_share(op, group.shape.ranks);
+  row.busbw = row.algbw * bus_factor(op, group.shape.ranks);
   return row;
 }
 
-void compare_collective(CollectiveAnswer& answer) {
+void compare(CollectiveAnswer& answer) {
   std::vector<double> errors;
   for (const auto& row : answer.rows)
     if (row.measured_s) errors.push_back(std::abs(row.error()));
@@ -208,73 +188,71 @@ void compare_collective(CollectiveAnswer& answer) {
 }
 
 // Sizes, with their measured times where there are any.
-std::vector<MeasuredCollective::Row> measured_rows(const CollectiveWords& w, CollectiveOp op) {
+std::vector<MeasuredCollective::Row> rows_of(const Words& w, CollectiveOp op) {
   std::vector<MeasuredCollective::Row> rows;
   if (w.against.empty()) {
     if (w.bytes.empty()) refuse("--bytes or --against is missing", "--bytes 8..8GiB");
-    for (const double bytes : collective_sizes(w)) rows.push_back({bytes, 0});
+    for (const double bytes : sizes_of(w)) rows.push_back({bytes, 0});
     return rows;
   }
   if (!w.bytes.empty()) refuse("--against brings its own sizes", "leave --bytes out");
   const auto measured = read_measured_collective(w.against);
   if (measured.op && *measured.op != op)
-    refuse_collective("E-AGAINST", quote(w.against) + " is of " +
-                                       std::string(name_of(kOpNames, *measured.op)) + ", not " +
-                                       std::string(name_of(kOpNames, op)));
+    refuse_with("E-AGAINST", quote(w.against) + " is of " + std::string(name_of(kOpNames, *measured.op)) +
+                                 ", not " + std::string(name_of(kOpNames, op)));
   if (measured.op && measured.nodes * measured.per_node != w.ranks)
-    refuse_collective("E-AGAINST", fmt::format("{} is of {} ranks, not {}", quote(w.against),
-                                               measured.nodes * measured.per_node, w.ranks));
+    refuse_with("E-AGAINST", fmt::format("{} is of {} ranks, not {}", quote(w.against),
+                                         measured.nodes * measured.per_node, w.ranks));
   return measured.rows;
 }
 
-CollectiveAnswer collective_answer(CollectiveWords& w, CollectiveOp op, const DataRoots& roots) {
+CollectiveAnswer answer_of(Words& w, CollectiveOp op, const DataRoots& roots) {
   CollectiveAnswer answer;
-  Cluster cluster = load_topology(path_of_option(w.topology, "--topology", FileKind::topology, roots));
-  auto profile = load_profile(path_of_option(w.profile, "--profile", FileKind::profile, roots));
+  Cluster cluster = load_topology(path_of(w.topology, "--topology", FileKind::topology, roots));
+  auto profile = load_profile(path_of(w.profile, "--profile", FileKind::profile, roots));
   if (cluster.nvlink.value == 0) cluster.nvlink = BytesPerSec(profile->nvlink_bytes_per_s.value);
   check_group(w, cluster);
   profile = without_tables(profile, w, answer);
   Stack stack = *profile->stack(profile->default_stack);
-  if (!w.algo.empty()) stack.nccl.algorithms = nccl_bits_of(w.algo, kNcclAlgorithmNames, "--algo");
-  if (!w.proto.empty()) stack.nccl.protocols = nccl_bits_of(w.proto, kNcclProtocolNames, "--proto");
+  if (!w.algo.empty()) stack.nccl.algorithms = bits_of(w.algo, kNcclAlgorithmNames, "--algo");
+  if (!w.proto.empty()) stack.nccl.protocols = bits_of(w.proto, kNcclProtocolNames, "--proto");
   if (!stack.nccl.all() && !profile->architecture)
-    refuse_collective(
-        "E-NCCL-ALGO",
-        "profile " + profile->name + " names no architecture, so that NCCL's model does not choose",
-        "leave --algo and --proto out");
+    refuse_with("E-NCCL-ALGO",
+                "profile " + profile->name + " names no architecture, so that NCCL's model does not choose",
+                "leave --algo and --proto out");
   if (!w.quiet && cluster.gpu != profile->name)
     std::cerr << fmt::format("warning: profile {} on a cluster of {} [W-PROFILE-GPU]\n", profile->name,
                              cluster.gpu);
-  const CollectiveGroup group = collective_group(cluster, w.ranks, w.per_node);
+  const CollectiveGroup group = collective_group(cluster, w.ranks, w.per_node, op);
   answer.op = op;
   answer.topology = cluster.name, answer.profile = profile->name, answer.network = cluster.network;
   answer.ranks = w.ranks, answer.nodes = group.shape.nodes, answer.per_node = group.shape.per_node;
-  answer.link = group.shape.nodes > 1 ? group.node_network.value
-                : group.pcie          ? cluster.pcie.value
+  answer.link = group.shape.nodes > 1 ? std::min(group.node_network, group.on_links).value
+                : !group.shape.nvlink ? cluster.pcie.value
                                       : cluster.nvlink.value;
-  for (const auto& size : measured_rows(w, op)) {
-    answer.rows.push_back(price_collective(*profile, stack, cluster, group, op, size.bytes));
+  for (const auto& size : rows_of(w, op)) {
+    answer.rows.push_back(price(*profile, stack, cluster, group, op, size.bytes));
     if (size.seconds > 0) answer.rows.back().measured_s = size.seconds;
   }
-  compare_collective(answer);
+  compare(answer);
   return answer;
 }
 
 }  // namespace
 
 int command_collective(const Invocation& invocation, std::ostream& out) {
-  CollectiveWords w;
+  Words w;
   const CommandHelp help{
       "collective", "OP",
       "One collective on an idle machine, in the layout of nccl-tests: all_reduce, all_gather, "
       "reduce_scatter, all_to_all, send_recv or broadcast."};
-  const auto inputs = parse_words(invocation.words, help, collective_options(w), out);
+  const auto inputs = parse_words(invocation.words, help, options_of(w), out);
   if (!inputs) return kDone;
   check_outputs({w.against}, {{"--json", w.json}});
   const auto* op = find_named(kOpNames, inputs->front());
   if (!op)
     refuse("no collective is named " + quote(inputs->front()), suggest(inputs->front(), names_in(kOpNames)));
-  const CollectiveAnswer answer = collective_answer(w, op->value, invocation.roots);
+  const CollectiveAnswer answer = answer_of(w, op->value, invocation.roots);
   const bool outside =
       std::any_of(answer.rows.begin(), answer.rows.end(), [](const auto& row) { return row.outside; });
   if (outside && !w.quiet)

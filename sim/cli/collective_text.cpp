@@ -13,24 +13,24 @@ namespace rehearse {
 namespace {
 
 // As nccl-tests prints a time: seven places.
-std::string micros_of_collective(double seconds) {
+std::string micros(double seconds) {
   const double us = seconds * 1e6;
   const int places = us >= 10000 ? 0 : us >= 100 ? 1 : 2;
   return fmt::format("{:7.{}f}", us, places);
 }
 
 // Elements of 4 bytes that the call names: of all_gather and all_to_all what one rank sends to one.
-double collective_count(CollectiveOp op, double bytes, int ranks) {
+double count_of(CollectiveOp op, double bytes, int ranks) {
   const bool share =
       op == CollectiveOp::all_gather || op == CollectiveOp::reduce_scatter || op == CollectiveOp::all_to_all;
   return std::floor(bytes / 4 / (share ? ranks : 1));
 }
 
-std::string_view collective_redop(CollectiveOp op) {
+std::string_view redop_of(CollectiveOp op) {
   return op == CollectiveOp::all_reduce || op == CollectiveOp::reduce_scatter ? "sum" : "none";
 }
 
-void collective_head(const CollectiveAnswer& a, std::string& out) {
+void head(const CollectiveAnswer& a, std::string& out) {
   fmt::format_to(std::back_inserter(out), "# {} of {} ranks on {} {} of {}, topology {}, profile {}{}\n",
                  name_of(kOpNames, a.op), a.ranks, a.nodes, a.nodes == 1 ? "node" : "nodes", a.per_node,
                  a.topology, a.profile, a.network.empty() ? "" : ", network " + a.network);
@@ -45,7 +45,7 @@ void collective_head(const CollectiveAnswer& a, std::string& out) {
   out += a.compared ? "                                (us)     (%)\n" : "\n";
 }
 
-void collective_foot(const CollectiveAnswer& a, std::string& out) {
+void foot(const CollectiveAnswer& a, std::string& out) {
   double sum = 0;
   std::set<std::string> above;
   for (const auto& row : a.rows) {
@@ -67,20 +67,19 @@ void collective_foot(const CollectiveAnswer& a, std::string& out) {
 
 std::string collective_text(const CollectiveAnswer& a) {
   std::string out;
-  collective_head(a, out);
+  head(a, out);
   for (const auto& row : a.rows) {
     fmt::format_to(std::back_inserter(out),
                    "{:>12.0f}  {:>12.0f}  {:>8}  {:>6}  {:>6}  {}  {:>6.2f}  {:>6.2f}  {:<14}  {:<8}",
-                   row.bytes, collective_count(a.op, row.bytes, a.ranks), "float", collective_redop(a.op),
-                   a.op == CollectiveOp::broadcast ? 0 : -1, micros_of_collective(row.time_s),
-                   row.algbw * 1e-9, row.busbw * 1e-9, row.algorithm, row.protocol);
+                   row.bytes, count_of(a.op, row.bytes, a.ranks), "float", redop_of(a.op),
+                   a.op == CollectiveOp::broadcast ? 0 : -1, micros(row.time_s), row.algbw * 1e-9,
+                   row.busbw * 1e-9, row.algorithm, row.protocol);
     if (row.measured_s)
-      fmt::format_to(std::back_inserter(out), "  {}  {:+6.1f}", micros_of_collective(*row.measured_s),
-                     100 * row.error());
+      fmt::format_to(std::back_inserter(out), "  {}  {:+6.1f}", micros(*row.measured_s), 100 * row.error());
     while (out.back() == ' ') out.pop_back();
     out += '\n';
   }
-  collective_foot(a, out);
+  foot(a, out);
   return out;
 }
 

@@ -127,8 +127,10 @@ Cluster load_cluster(const TopologyOptions& options, const DataRoots& roots, boo
   const auto find = [&](const DocNode& value, const std::string& key) {
     return resolve(value, key, FileKind::placement, folder_of(asked.file), roots, problems);
   };
+  std::erase_if(merged.entries, [](const DocEntry& e) { return e.value.kind == NodeKind::absent; });
+  const FindFile unseen = [](const DocNode&, const std::string&) { return std::optional<std::string>(); };
   if (presumed)
-    set_nodes(merged, presumed_nodes(merged, find));
+    set_nodes(merged, presumed_nodes(merged, unseen));
   else if (options.nodes > 0)
     set_nodes(merged, options.nodes);
   Cluster cluster = read_topology(merged, "", problems, find);

@@ -45,8 +45,8 @@ double bytes_sent_per_rank(CollectiveOp op, int ranks, double bytes) {
   }
 }
 
-static CollectiveCase asked_case(CollectiveOp op, const GroupShape& shape, Bytes bytes, BytesPerSec nvlink,
-                                 const CollectiveContext& context) {
+static CollectiveCase case_of(CollectiveOp op, const GroupShape& shape, Bytes bytes, BytesPerSec nvlink,
+                              const CollectiveContext& context) {
   CollectiveCase c;
   c.op = op;
   c.ranks = shape.ranks, c.nodes = shape.nodes, c.per_node = shape.per_node;
@@ -67,8 +67,8 @@ CollectiveTime in_node_collective(const DeviceProfile& profile, const Stack& sta
     t.protocol = ring_protocol(bytes);
     return t;
   }
-  const auto p = predict_collective(profile, asked_case(op, {ranks, 1, ranks, true}, bytes, nvlink, context),
-                                    stack.nccl);
+  const auto p =
+      predict_collective(profile, case_of(op, {ranks, 1, ranks, true}, bytes, nvlink, context), stack.nccl);
   return {p.time, p.basis, p.outside, p.algorithm, p.protocol};
 }
 
@@ -78,7 +78,7 @@ WireCollective across_nodes(const DeviceProfile& profile, const Stack& stack, Co
   if (shape.nodes < 2) throw std::invalid_argument("a collective across nodes needs two nodes");
   if (!profile.architecture)
     return plain_across(profile, stack, op, shape, bytes, nvlink, node_network, nic_latency);
-  CollectiveCase c = asked_case(op, shape, bytes, nvlink, context);
+  CollectiveCase c = case_of(op, shape, bytes, nvlink, context);
   c.node_network = node_network * (1 / stack.network_efficiency.value);
   c.nic_latency = nic_latency;
   const Prediction p = predict_collective(profile, c, stack.nccl);

@@ -7,11 +7,11 @@
 namespace rehearse {
 namespace {
 
-using NcclA = NcclAlgorithm;
-using NcclP = NcclProtocol;
+using A = NcclAlgorithm;
+using P = NcclProtocol;
 
-constexpr size_t row_of(NcclA a) { return static_cast<size_t>(a); }
-constexpr size_t row_of(NcclP p) { return static_cast<size_t>(p); }
+constexpr size_t at(A a) { return static_cast<size_t>(a); }
+constexpr size_t at(P p) { return static_cast<size_t>(p); }
 
 // In the order of NcclAlgorithm; us by LL, LL128, Simple.
 using Latencies = std::array<std::array<double, kNcclProtocols>, kNcclAlgorithms>;
@@ -44,18 +44,17 @@ constexpr std::array<std::array<double, kCorrected>, kNcclProtocols> kTreeCorrec
      {1, 1, 1, 1, 1, .9, .8, .8, .8, .7, .6, .6, .6, .6, .6, .6, .8, .9, .9, .9, .9, 1, 1, 1},
      {.9, .9, .9, .9, .9, .9, .9, .8, .7, .6, .6, .5, .5, .5, .5, .6, .7, .8, .7, .7, .8, .9, .9, .9}}};
 
-double tree_correction(NcclP protocol, double bytes) {
+double correction(P protocol, double bytes) {
   const int column = static_cast<int>(std::floor(std::log2(std::max(bytes, 1.0)))) - 6;
-  return column < 0 || column >= kCorrected ? 1
-                                            : kTreeCorrection[row_of(protocol)][static_cast<size_t>(column)];
+  return column < 0 || column >= kCorrected ? 1 : kTreeCorrection[at(protocol)][static_cast<size_t>(column)];
 }
 
-struct NcclQuestion {
+struct Question {
   const NcclSystem& s;
   CollectiveOp op;
   double n, nodes, g, bytes;
-  NcclA algorithm;
-  NcclP protocol;
+  A algorithm;
+  P protocol;
 
   bool all_reduce() const { return op == CollectiveOp::all_reduce; }
   size_t arch() const { return static_cast<size_t>(s.architecture); }
@@ -65,120 +64,115 @@ struct NcclQuestion {
     if (nodes <= 1) return kLlMost[arch()];
     return (s.amd ? kLlMostAmd : kLlMostIntel)[nodes <= 2 ? 0 : 1];
   }
-  double in_node_hop() const {
-    return (s.nvlink ? kNvlinkHop : kPciHop)[row_of(algorithm)][row_of(protocol)];
-  }
+  double in_node_hop() const { return (s.nvlink ? kNvlinkHop : kPciHop)[at(algorithm)][at(protocol)]; }
   double network_hop() const {
-    const NcclA like = g <= 1 && algorithm == NcclA::ring ? NcclA::tree : algorithm;
+    const A like = g <= 1 && algorithm == A::ring ? A::tree : algorithm;
     const double more = s.nic_latency.value * 1e6;
-    return std::max(0.0, kNetworkHop[row_of(like)][row_of(protocol)] + more);
+    return std::max(0.0, kNetworkHop[at(like)][at(protocol)] + more);
   }
 };
 
-bool nccl_can_run(const NcclQuestion& q) {
+bool can_run(const Question& q) {
   const bool gathers = q.op == CollectiveOp::all_gather || q.op == CollectiveOp::reduce_scatter;
   if (!gathers && !q.all_reduce() && q.op != CollectiveOp::broadcast) return false;
-  if (q.op == CollectiveOp::broadcast && q.algorithm != NcclA::ring) return false;
-  const bool flags = q.algorithm == NcclA::ring || q.algorithm == NcclA::tree;
-  if (q.protocol != NcclP::simple && !flags) return false;
-  if (q.protocol == NcclP::ll128 && !q.s.nvlink && q.g > 1) return false;
+  if (q.op == CollectiveOp::broadcast && q.algorithm != A::ring) return false;
+  const bool flags = q.algorithm == A::ring || q.algorithm == A::tree;
+  if (q.protocol != P::simple && !flags) return false;
+  if (q.protocol == P::ll128 && !q.s.nvlink && q.g > 1) return false;
   const bool nvls = q.s.nvlink && q.s.nvls_channels > 1 && kNvlsEfficiency[q.arch()] > 0 && q.g >= 5;
   switch (q.algorithm) {
-    case NcclA::ring:
+    case A::ring:
       return true;
-    case NcclA::tree:
+    case A::tree:
       return q.all_reduce();
-    case NcclA::collnet_direct:
+    case A::collnet_direct:
       return q.nodes > 1 && q.s.sharp && q.s.nvlink;
-    case NcclA::collnet_chain:
+    case A::collnet_chain:
       return q.nodes > 1 && q.s.sharp && q.all_reduce();
-    case NcclA::nvls:
+    case A::nvls:
       return nvls && (q.nodes <= 1 || q.s.sharp);
-    case NcclA::nvls_tree:
+    case A::nvls_tree:
       return nvls && q.nodes > 1 && q.all_reduce();
-    case NcclA::pat:
+    case A::pat:
       return gathers && q.nodes > 1 && q.g <= 1;
   }
   return false;
 }
 
-double ring_latency(const NcclQuestion& q) {
+double ring_latency(const Question& q) {
   double hop = q.in_node_hop();
   const double network = q.network_hop();
-  if (q.nodes > 1) hop = std::max(hop, (q.s.amd ? 2.0 : 1.0) * (q.protocol == NcclP::simple ? 3 : 1));
+  if (q.nodes > 1) hop = std::max(hop, (q.s.amd ? 2.0 : 1.0) * (q.protocol == P::simple ? 3 : 1));
   if (q.op == CollectiveOp::broadcast) {
     if (q.nodes > 1) return network;
-    return q.protocol == NcclP::simple
-               ? (q.s.nvlink ? kNvlinkHop : kPciHop)[row_of(NcclA::tree)][row_of(NcclP::simple)]
-               : hop;
+    return q.protocol == P::simple ? (q.s.nvlink ? kNvlinkHop : kPciHop)[at(A::tree)][at(P::simple)] : hop;
   }
   const double across = (q.all_reduce() ? 2 : 1) * (q.nodes - 1);
   return (q.steps() - across) * hop + across * network;
 }
 
-double latency_us(const NcclQuestion& q) {
+double latency_us(const Question& q) {
   const double hop = q.in_node_hop(), network = q.network_hop();
   const double depth = std::floor(std::log2(q.nodes));
-  double latency = kBase[row_of(q.algorithm)][row_of(q.protocol)];
+  double latency = kBase[at(q.algorithm)][at(q.protocol)];
   switch (q.algorithm) {
-    case NcclA::ring:
+    case A::ring:
       latency += ring_latency(q);
-      if (q.all_reduce() && q.nodes > 1 && q.protocol == NcclP::simple &&
-          q.bytes / (q.s.channels * q.n) >= 64)
+      if (q.all_reduce() && q.nodes > 1 && q.protocol == P::simple && q.bytes / (q.s.channels * q.n) >= 64)
         latency *= q.s.architecture == GpuArchitecture::volta ? 1.9 : 1.4;
       break;
-    case NcclA::tree:
+    case A::tree:
       latency += 2 * ((q.g - 1) * hop + depth * network);
       break;
-    case NcclA::collnet_direct:
+    case A::collnet_direct:
       latency += 2 * (std::min(1.0, q.g - 1) * hop + 0.4 * (q.g - 1)) + network;
       break;
-    case NcclA::collnet_chain:
+    case A::collnet_chain:
       latency += 2 * (q.g - 1) * hop + network;
       break;
-    case NcclA::nvls:
+    case A::nvls:
       latency = hop + (q.nodes > 1 ? network : 0);
       break;
-    case NcclA::nvls_tree:
+    case A::nvls_tree:
       latency += hop + 2 * depth * network;
       break;
-    case NcclA::pat:
+    case A::pat:
       latency += depth * network / 3.5 + 2.8 * q.n;
       break;
   }
   return latency;
 }
 
-double ring_rate(const NcclQuestion& q, double bus) {
-  if (q.protocol == NcclP::ll) bus = std::min(q.ll_most(), bus / 2);
-  if (q.protocol == NcclP::ll128) bus = std::min(.92 * bus, q.s.channels * kRingLl128[q.arch()]);
+double ring_rate(const Question& q, double bus) {
+  if (q.protocol == P::ll) bus = std::min(q.ll_most(), bus / 2);
+  if (q.protocol == P::ll128) bus = std::min(.92 * bus, q.s.channels * kRingLl128[q.arch()]);
   return q.op == CollectiveOp::broadcast ? bus : bus * q.n / q.steps();
 }
 
-double tree_rate(const NcclQuestion& q, double bus) {
+double tree_rate(const Question& q, double bus) {
   bus = std::min(.92 * bus, q.s.channels * kTree[q.scale()][q.arch()]);
-  if (q.protocol == NcclP::ll) bus = std::min(bus / 3.8, q.ll_most());
-  if (q.protocol == NcclP::ll128)
+  if (q.protocol == P::ll) bus = std::min(bus / 3.8, q.ll_most());
+  if (q.protocol == P::ll128)
     bus =
         std::min(bus * (q.nodes <= 1 ? 7. / 9 : 120. / 128), q.s.channels * kTreeLl128[q.scale()][q.arch()]);
   if (q.s.plain_tree) bus *= .85;
-  return bus * .5 * tree_correction(q.protocol, q.bytes);
+  return bus * .5 * correction(q.protocol, q.bytes);
 }
 
-double nvls_rate(const NcclQuestion& q) {
+double nvls_rate(const Question& q) {
   const double c = q.s.nvls_channels;
   const double moves = q.all_reduce() ? 2 : (q.g - 1) / q.g;
   double channel = q.s.nvls_in_node.value * 1e-9 * kNvlsEfficiency[q.arch()] * (c - 1) / c * moves;
-  const bool tree = q.algorithm == NcclA::nvls_tree;
+  const bool tree = q.algorithm == A::nvls_tree;
   if (q.nodes > 1)
     channel = std::min(channel, q.s.nvls_network.value * 1e-9 * (tree && q.nodes <= 2 ? 2 : 1));
   if (tree) channel = std::min(channel, kNvlsTree[q.scale()][q.arch()]);
   const bool corrected = tree && q.s.architecture == GpuArchitecture::blackwell;
-  return c * channel * q.n / q.steps() * (corrected ? tree_correction(NcclP::simple, q.bytes) : 1);
+  return c * channel * q.n / q.steps() * (corrected ? correction(P::simple, q.bytes) : 1);
 }
 
-double collnet_rate(const NcclQuestion& q, double bus) {
-  if (q.algorithm == NcclA::collnet_chain) return bus / 2;
+double collnet_rate(const Question& q, double bus) {
+  if (q.algorithm == A::collnet_chain) return bus / 2;
   if (!q.all_reduce()) {
     const double channel = q.s.channel.value * 1e-9;
     return q.g * .9 * channel;
@@ -189,17 +183,17 @@ double collnet_rate(const NcclQuestion& q, double bus) {
   return bus / 2;
 }
 
-double rate_GBps(const NcclQuestion& q) {
+double rate_GBps(const Question& q) {
   const double bus = q.s.channels * q.s.channel.value * 1e-9;
   switch (q.algorithm) {
-    case NcclA::ring:
+    case A::ring:
       return ring_rate(q, bus);
-    case NcclA::tree:
+    case A::tree:
       return tree_rate(q, bus);
-    case NcclA::nvls:
-    case NcclA::nvls_tree:
+    case A::nvls:
+    case A::nvls_tree:
       return nvls_rate(q);
-    case NcclA::pat:
+    case A::pat:
       return bus * .75;
     default:
       return collnet_rate(q, bus);
@@ -211,15 +205,15 @@ double rate_GBps(const NcclQuestion& q) {
 std::optional<NcclTime> nccl_time(const NcclSystem& system, CollectiveOp op, int ranks, int nodes,
                                   int per_node, double bytes, NcclAlgorithm algorithm,
                                   NcclProtocol protocol) {
-  const NcclQuestion q{system,
-                       op,
-                       static_cast<double>(ranks),
-                       static_cast<double>(nodes),
-                       static_cast<double>(per_node),
-                       bytes,
-                       algorithm,
-                       protocol};
-  if (ranks < 2 || !nccl_can_run(q)) return std::nullopt;
+  const Question q{system,
+                   op,
+                   static_cast<double>(ranks),
+                   static_cast<double>(nodes),
+                   static_cast<double>(per_node),
+                   bytes,
+                   algorithm,
+                   protocol};
+  if (ranks < 2 || !can_run(q)) return std::nullopt;
   const double latency = latency_us(q) * system.latency_scale * 1e-6, rate = rate_GBps(q) * 1e9;
   return NcclTime{algorithm, protocol, Seconds(latency), BytesPerSec(rate), Seconds(latency + bytes / rate)};
 }

@@ -20,7 +20,7 @@ constexpr std::string_view kExchange = "p2p";
 
 bool is_exchange(CollectiveOp op) { return op == CollectiveOp::all_to_all || op == CollectiveOp::send_recv; }
 
-Prediction exchange_prediction(const DeviceProfile& profile, const CollectiveCase& c) {
+Prediction exchange(const DeviceProfile& profile, const CollectiveCase& c) {
   const bool shift = c.op == CollectiveOp::send_recv;
   const double more = std::max(0.0, c.nic_latency.value - kModelNicLatency);
   double latency = shift ? 10e-6 : 8e-6 + 0.6e-6 * c.ranks;
@@ -35,7 +35,7 @@ Prediction exchange_prediction(const DeviceProfile& profile, const CollectiveCas
   return {Seconds(latency + seconds), Seconds(latency), kExchange, "simple", Basis::guess, true};
 }
 
-NcclSystem nccl_system_of(const DeviceProfile& profile, const CollectiveCase& c) {
+NcclSystem system_of(const DeviceProfile& profile, const CollectiveCase& c) {
   NcclSystem s = nccl_system(*profile.architecture, c.nvlink, c.nodes, c.per_node, c.node_network);
   s.nvlink = !c.pcie;
   s.sharp = c.sharp;
@@ -44,7 +44,7 @@ NcclSystem nccl_system_of(const DeviceProfile& profile, const CollectiveCase& c)
   return s;
 }
 
-[[noreturn]] void refuse_filter(const CollectiveCase& c) {
+[[noreturn]] void refuse(const CollectiveCase& c) {
   throw InputErrors(InputError{{},
                                "collectives",
                                "E-NCCL-ALGO",
@@ -56,8 +56,7 @@ NcclSystem nccl_system_of(const DeviceProfile& profile, const CollectiveCase& c)
 }
 
 // The same group as a table was measured on.
-CollectiveCase case_of_table(const DeviceProfile& profile, const CollectiveTable& t,
-                             const CollectiveCase& like) {
+CollectiveCase case_of(const DeviceProfile& profile, const CollectiveTable& t, const CollectiveCase& like) {
   CollectiveCase c;
   c.op = t.op;
   c.ranks = t.nodes * t.per_node, c.nodes = t.nodes, c.per_node = t.per_node;
@@ -70,12 +69,12 @@ CollectiveCase case_of_table(const DeviceProfile& profile, const CollectiveTable
   return c;
 }
 
-double log2_ratio(double a, double b) { return std::abs(std::log2(a / b)); }
+double doublings(double a, double b) { return std::abs(std::log2(a / b)); }
 
 bool network_agrees(const CollectiveCase& c, const CollectiveTable& t) {
   if (c.nodes == 1) return true;
   if (!c.network.empty() && !t.network.empty() && c.network != t.network) return false;
-  return log2_ratio(c.node_network.value, t.node_network.value) < std::log2(1.5);
+  return doublings(c.node_network.value, t.node_network.value) < std::log2(1.5);
 }
 
 bool of_this_group(const CollectiveCase& c, const CollectiveTable& t) {
@@ -94,15 +93,15 @@ double op_distance(const CollectiveCase& c, const CollectiveTable& t) {
   return c.op == CollectiveOp::all_reduce || t.op == CollectiveOp::all_reduce ? 1.4 : 0.03;
 }
 
-double table_distance(const CollectiveCase& c, const CollectiveTable& t, double bytes) {
+double distance(const CollectiveCase& c, const CollectiveTable& t, double bytes) {
   if (t.bytes.empty()) return kTooFar;
   double d = op_distance(c, t);
   if (d >= kTooFar) return d;
-  d += 1.25 * log2_ratio(c.per_node, t.per_node);
+  d += 1.25 * doublings(c.per_node, t.per_node);
   if (t.basis == Basis::guess) d += 0.6;
-  if (c.nodes != t.nodes) d += 0.15 * log2_ratio(c.nodes, t.nodes) + (c.nodes == 1 || t.nodes == 1 ? 1.5 : 0);
+  if (c.nodes != t.nodes) d += 0.15 * doublings(c.nodes, t.nodes) + (c.nodes == 1 || t.nodes == 1 ? 1.5 : 0);
   if (c.nodes > 1 && t.nodes > 1 && !c.network.empty() && c.network != t.network)
-    d += 1 + log2_ratio(c.node_network.value / c.per_node, t.node_network.value / t.per_node);
+    d += 1 + doublings(c.node_network.value / c.per_node, t.node_network.value / t.per_node);
   const double beyond =
       std::max(std::log2(bytes / t.bytes.back()) - 1, std::log2(t.bytes.front() / bytes) - 2);
   return d + 0.2 * std::max(0.0, beyond);
@@ -111,7 +110,7 @@ double table_distance(const CollectiveCase& c, const CollectiveTable& t, double 
 // Log of measured / model at a size of a table.
 double log_ratio(const DeviceProfile& profile, const CollectiveTable& t, const CollectiveCase& like,
                  double bytes) {
-  CollectiveCase c = case_of_table(profile, t, like);
+  CollectiveCase c = case_of(profile, t, like);
   c.bytes = std::clamp(bytes, t.bytes.front(), t.bytes.back());
   return std::log(size_curve(t, c.bytes).seconds / nccl_prediction(profile, c, {}).time.value);
 }
@@ -130,7 +129,7 @@ Correction correction_of(const DeviceProfile& profile, const CollectiveCase& c) 
   double nearest = kNoTable;
   for (const auto& t : profile.collectives) {
     const double bytes = std::max(c.bytes, 1.0) * t.nodes * t.per_node / c.ranks;
-    const double d = table_distance(c, t, bytes);
+    const double d = distance(c, t, bytes);
     if (d > nearest + 7 * kReach) continue;  // a weight below a thousandth
     found.push_back({&t, d, bytes});
     nearest = std::min(nearest, d);
@@ -159,8 +158,8 @@ double line_time(const CollectiveCase& c, const Prediction& p) {
   return c.op == CollectiveOp::send_recv || c.op == CollectiveOp::all_to_all ? wire : std::max(in_node, wire);
 }
 
-Prediction predicted_by_tables(const std::vector<const CollectiveTable*>& tables,
-                               const DeviceProfile& profile, const CollectiveCase& c, Prediction p) {
+Prediction from_tables(const std::vector<const CollectiveTable*>& tables, const DeviceProfile& profile,
+                       const CollectiveCase& c, Prediction p) {
   const CurveValue at = chained_curve(tables, c.bytes);
   p.time = Seconds(at.seconds), p.basis = at.basis, p.outside = at.outside;
   const double measured_rate =
@@ -188,10 +187,9 @@ double wire_bytes(const CollectiveCase& c, std::string_view algorithm, std::stri
 }
 
 Prediction nccl_prediction(const DeviceProfile& profile, const CollectiveCase& c, const NcclFilter& filter) {
-  if (is_exchange(c.op)) return exchange_prediction(profile, c);
-  const auto choice =
-      nccl_choice(nccl_system_of(profile, c), c.op, c.ranks, c.nodes, c.per_node, c.bytes, filter);
-  if (!choice) refuse_filter(c);
+  if (is_exchange(c.op)) return exchange(profile, c);
+  const auto choice = nccl_choice(system_of(profile, c), c.op, c.ranks, c.nodes, c.per_node, c.bytes, filter);
+  if (!choice) refuse(c);
   return {choice->time,
           choice->latency,
           name_of(kNcclAlgorithmNames, choice->algorithm),
@@ -213,7 +211,7 @@ Prediction predict_collective(const DeviceProfile& profile, const CollectiveCase
     for (const auto& t : profile.collectives)
       if (of_this_group(c, t)) tables.push_back(&t);
     if (covers(tables, c.bytes)) {
-      p = predicted_by_tables(tables, profile, c, p);
+      p = from_tables(tables, profile, c, p);
       p.latency = std::min(p.latency, p.time);
       return p;
     }

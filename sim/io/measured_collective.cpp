@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 
 #include "sim/base/text.hpp"
 #include "sim/io/file.hpp"
@@ -10,7 +11,7 @@
 namespace rehearse {
 namespace {
 
-struct MeasuredLine {
+struct Line {
   const std::string& file;
   std::string text;
   int number = 0;
@@ -27,7 +28,7 @@ struct MeasuredLine {
   }
 };
 
-std::vector<std::string_view> log_words(std::string_view text) {
+std::vector<std::string_view> words_of(std::string_view text) {
   std::vector<std::string_view> words;
   for (size_t at = 0; at < text.size();) {
     const size_t from = text.find_first_not_of(" \t\r", at);
@@ -39,13 +40,13 @@ std::vector<std::string_view> log_words(std::string_view text) {
   return words;
 }
 
-bool is_log_count(std::string_view word) {
+bool is_count(std::string_view word) {
   return !word.empty() && std::all_of(word.begin(), word.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
 // size count type [redop] [root] then one or two of: time algbw busbw [wrong]
-void read_nccl_row(const MeasuredLine& line, MeasuredCollective& out) {
-  const auto words = log_words(line.text);
+void read_log_row(const Line& line, MeasuredCollective& out) {
+  const auto words = words_of(line.text);
   size_t at = 3;
   if (at < words.size() && !parse_number(words[at]).value) ++at;  // redop
   const size_t left = words.size() > at ? words.size() - at : 0;
@@ -55,45 +56,51 @@ void read_nccl_row(const MeasuredLine& line, MeasuredCollective& out) {
   if (numbers != 3 && numbers != 4 && numbers != 6 && numbers != 8)
     line.refuse("a row of nccl-tests is cut, or is of another program");
   double us = line.positive(words[at], "the time");
+  const double size = line.positive(words[0], "the size");
+  if (!out.rows.empty() && size <= out.rows.back().bytes)
+    line.refuse("sizes do not ascend: rows of two tables, or of one twice");
+  const auto algbw = parse_number(words[at + 1]);
+  if (algbw.value && *algbw.value >= 1 && std::abs(size / us * 1e-3 / *algbw.value - 1) > 0.03)
+    line.refuse("size, time and algbw contradict each other");
   if (numbers >= 6) us = std::min(us, line.positive(words[at + half], "the time in place"));
-  out.rows.push_back({line.positive(words[0], "the size"), us * 1e-6});
+  out.rows.push_back({size, us * 1e-6});
 }
 
-void read_nccl_log(const std::vector<MeasuredLine>& lines, MeasuredCollective& out) {
-  for (const MeasuredLine& line : lines) {
-    const auto words = log_words(line.text);
+void read_log(const std::vector<Line>& lines, MeasuredCollective& out) {
+  for (const Line& line : lines) {
+    const auto words = words_of(line.text);
     // Of other lines, "NCCL INFO ..." and what a launcher prints, no size leads.
-    if (words.size() >= 6 && is_log_count(words[0]) && is_log_count(words[1]) && words[0] != "0")
-      read_nccl_row(line, out);
+    if (words.size() >= 6 && is_count(words[0]) && is_count(words[1]) && words[0] != "0")
+      read_log_row(line, out);
   }
 }
 
-struct MeasuredColumns {
+struct Columns {
   std::vector<std::string> names;
-  size_t of(const MeasuredLine& header, std::string_view name) const {
+  size_t of(const Line& header, std::string_view name) const {
     const auto at = std::find(names.begin(), names.end(), name);
     if (at == names.end()) header.refuse("the column " + quote(name) + " is missing");
     return static_cast<size_t>(at - names.begin());
   }
 };
 
-std::vector<std::string> measured_fields(std::string_view text) {
+std::vector<std::string> fields_of(std::string_view text) {
   if (text.ends_with('\r')) text.remove_suffix(1);
   std::vector<std::string> fields;
   for (const auto field : split(text, ',')) fields.emplace_back(field);
   return fields;
 }
 
-void read_measured_table(const std::vector<MeasuredLine>& lines, MeasuredCollective& out) {
-  const MeasuredLine& header = lines.front();
-  const MeasuredColumns columns{measured_fields(header.text)};
+void read_table(const std::vector<Line>& lines, MeasuredCollective& out) {
+  const Line& header = lines.front();
+  const Columns columns{fields_of(header.text)};
   const size_t op = columns.of(header, "op"), nodes = columns.of(header, "nodes"),
                each = columns.of(header, "gpus_per_node"), bytes = columns.of(header, "bytes"),
                time = columns.of(header, "time_us"), in_place = columns.of(header, "inplace_time_us");
   for (size_t i = 1; i < lines.size(); ++i) {
-    const MeasuredLine& line = lines[i];
+    const Line& line = lines[i];
     if (line.text.empty() || line.text == "\r") continue;
-    const auto fields = measured_fields(line.text);
+    const auto fields = fields_of(line.text);
     if (fields.size() != columns.names.size())
       line.refuse(std::to_string(fields.size()) + " fields where the header has " +
                   std::to_string(columns.names.size()));
@@ -114,19 +121,18 @@ void read_measured_table(const std::vector<MeasuredLine>& lines, MeasuredCollect
 
 MeasuredCollective read_measured_collective(const std::string& path) {
   const std::string text = read_file(path), shown = shown_path(path);
-  std::vector<MeasuredLine> lines;
+  std::vector<Line> lines;
   for (const auto line : split(text, '\n'))
     lines.push_back({shown, std::string(line.substr(0, 400)), static_cast<int>(lines.size()) + 1});
   MeasuredCollective out;
   if (!lines.empty() && lines.front().text.starts_with("op,"))
-    read_measured_table(lines, out);
+    read_table(lines, out);
   else
-    read_nccl_log(lines, out);
+    read_log(lines, out);
   if (out.rows.empty())
-    MeasuredLine{shown, "", 0}.refuse(
-        "no row of nccl-tests and no table of collectives in it",
-        "the table's columns are op,ranks,nodes,gpus_per_node,bytes,time_us,algbw_GBps,"
-        "busbw_GBps,inplace_time_us");
+    Line{shown, "", 0}.refuse("no row of nccl-tests and no table of collectives in it",
+                              "the table's columns are op,ranks,nodes,gpus_per_node,bytes,time_us,algbw_GBps,"
+                              "busbw_GBps,inplace_time_us");
   return out;
 }
 

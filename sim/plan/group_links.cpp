@@ -9,7 +9,8 @@ namespace {
 struct Domain {
   int id = 0;
   std::vector<GpuId> gpus;
-  std::vector<int> ports;  // each once
+  std::vector<int> ports;      // each once
+  std::vector<GpuId> at_port;  // the first GPU that uses it
 };
 
 std::vector<Domain> domains_of(const std::vector<GpuId>& gpus, const Fabric& fabric) {
@@ -28,7 +29,8 @@ std::vector<Domain> domains_of(const std::vector<GpuId>& gpus, const Fabric& fab
   for (auto& d : domains)
     for (const GpuId g : d.gpus) {
       const int port = fabric.port_of(g);
-      if (std::find(d.ports.begin(), d.ports.end(), port) == d.ports.end()) d.ports.push_back(port);
+      if (std::find(d.ports.begin(), d.ports.end(), port) != d.ports.end()) continue;
+      d.ports.push_back(port), d.at_port.push_back(g);
     }
   return domains;
 }
@@ -40,7 +42,7 @@ class Collector {
   // All lanes from one domain's ports to another's.
   void cross(const Domain& from, const Domain& to, int lanes) {
     for (int i = 0; i < lanes; ++i) {
-      const Path path = fabric_.route_ports(port(from, i, lanes), port(to, i, lanes));
+      const Path path = fabric_.route(gpu(from, i, lanes), gpu(to, i, lanes));
       latency_ += path.latency;
       ++crossings_;
       add(path.links, 1);
@@ -55,6 +57,12 @@ class Collector {
       if (!fabric_.same_island(from, to)) add(fabric_.route(from, to).links, weight);
     }
   }
+  // From each GPU of a domain to each other.
+  void inside_pairs(const Domain& domain) {
+    for (const GpuId from : domain.gpus)
+      for (const GpuId to : domain.gpus)
+        if (!fabric_.same_island(from, to)) add(fabric_.route(from, to).links, 1);
+  }
   GroupLinks finish(int parts) {
     std::sort(found_.begin(), found_.end());
     GroupLinks links{.parts = parts};
@@ -68,8 +76,8 @@ class Collector {
   }
 
  private:
-  static int port(const Domain& domain, int lane, int lanes) {
-    return domain.ports[size_t(lane) * domain.ports.size() / size_t(lanes)];
+  static GpuId gpu(const Domain& domain, int lane, int lanes) {
+    return domain.at_port[size_t(lane) * domain.at_port.size() / size_t(lanes)];
   }
   void add(const std::vector<LinkId>& links, int weight) {
     for (const LinkId link : links) found_.emplace_back(link.value, weight);
@@ -108,8 +116,8 @@ GroupLinks pair_links(const std::vector<GpuId>& gpus, const Fabric& fabric) {
   const auto domains = domains_of(gpus, fabric);
   Collector links(fabric);
   if (domains.size() < 2) {
-    links.inside(domains[0], 1, true);
-    return links.finish(1);
+    links.inside_pairs(domains[0]);
+    return links.finish(std::max(1, int(domains[0].gpus.size()) - 1));
   }
   const int lanes = lanes_of(domains);
   for (const auto& from : domains)

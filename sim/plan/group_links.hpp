@@ -21,7 +21,8 @@ struct GroupLinks {
 // ports is even too (double binary trees), so that all algorithms are put on the links like this.
 GroupLinks ring_links(const std::vector<GpuId>& gpus, const Fabric& fabric);
 
-// From each domain to each other, equal parts: all_to_all.
+// From each domain to each other, equal parts: all_to_all. Inside one domain from each GPU to each other, a
+// link of weight w carrying w / parts of what a GPU sends in all.
 GroupLinks pair_links(const std::vector<GpuId>& gpus, const Fabric& fabric);
 
 }  // namespace rehearse

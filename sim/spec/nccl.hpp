@@ -50,6 +50,11 @@ struct NcclFilter {
 
 // The bits of "ring", "ring,tree" or "^tree" (all but); nothing where a word is unknown, which is then in
 // `unknown`, or where nothing is left.
+inline std::string without_underscores(std::string_view name) {
+  std::string text(name);
+  std::erase(text, '_');
+  return text;
+}
 template <class T, size_t N>
 std::optional<uint8_t> nccl_bits(std::string_view text, const Named<T> (&table)[N], std::string& unknown) {
   const bool but = text.starts_with('^');
@@ -59,6 +64,8 @@ std::optional<uint8_t> nccl_bits(std::string_view text, const Named<T> (&table)[
     const size_t comma = std::min(text.find(',', from), text.size());
     const std::string_view word = text.substr(from, comma - from);
     const auto* row = find_named(table, word);
+    for (size_t i = 0; i < N && !row; ++i)
+      if (without_underscores(table[i].name) == word) row = &table[i];
     if (!row) {
       unknown = word;
       return std::nullopt;

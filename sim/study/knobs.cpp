@@ -32,7 +32,12 @@ int whole(int count, double factor, const char* key) {
 
 void nvlink(Scenario& s, double factor) { s.cluster.nvlink = BytesPerSec(s.cluster.nvlink.value * factor); }
 
-void nic(Scenario& s, double factor) { s.cluster.nic = BytesPerSec(s.cluster.nic.value * factor); }
+// All rates between nodes: of the NICs, and of links that a fabric gives on its own.
+void nic(Scenario& s, double factor) {
+  for (BytesPerSec* rate : {&s.cluster.nic, &s.cluster.wire, &s.cluster.local, &s.cluster.global})
+    *rate *= factor;
+  for (Wire& wire : s.cluster.wires) wire.rate *= factor;
+}
 
 void latency(Scenario& s, double factor) {
   s.cluster.nvlink_latency = Seconds(s.cluster.nvlink_latency.value * factor);
@@ -88,14 +93,30 @@ void sequence(Scenario& s, double factor) {
   s.model.sequence = std::max(s.model.sequence, s.batch.sequence);
 }
 
+// Where something names single nodes or ranks, another number of them would be another cluster.
+void refuse_fixed_nodes(const Cluster& c) {
+  const char* by = !c.placement.empty()             ? "the placement of its ranks"
+                   : !c.overrides.empty()           ? "its overrides"
+                   : c.fabric == FabricShape::torus ? "the dimensions of its torus"
+                   : c.fabric == FabricShape::links ? "its list of links"
+                                                    : nullptr;
+  if (by)
+    throw InputErrors({{},
+                       "cluster.nodes",
+                       "E-KNOB-NODES",
+                       fmt::format("the number of the cluster's nodes is fixed by {}", by),
+                       ""});
+}
+
 void gpus(Scenario& s, double factor) {
+  refuse_fixed_nodes(s.cluster);
   s.cluster.nodes = whole(s.cluster.nodes, factor, "cluster.nodes");
   s.layout.dp = whole(s.layout.dp, factor, "layout.dp");
 }
 
 constexpr Named<Knob> kKnobs[] = {
     {"nvlink", "rate of NVLink", nvlink},
-    {"nic", "rate of the NICs", nic},
+    {"nic", "rate of the NICs and of links between nodes", nic},
     {"latency", "of links, NICs and collectives", latency},
     {"hbm", "memory bandwidth", hbm},
     {"flops", "FLOP rate", flops},

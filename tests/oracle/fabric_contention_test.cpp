@@ -156,6 +156,23 @@ TEST(Contention, PcieWithoutNvlinkIsSharedByAllGroupsAtOnce) {
   EXPECT_NEAR(t.end[also], 0.2, kRelative);
 }
 
+TEST(Contention, PcieBetweenGpuAndNicBoundsARing) {
+  Cluster c = cluster_of(2, 1);
+  c.pcie = BytesPerSec(10e9);
+  OnFabric f(c);
+  const int32_t ring = f.group({0, 1}, 5e9);
+  EXPECT_NEAR(f.run().end[ring], 0.5, kRelative);
+}
+
+// Of the 7/8 that each of 8 GPUs sends, 4/7 cross the bridge between two switches of four.
+TEST(Contention, AllToAllInsideAPcieNodeCrossesItsBridge) {
+  Cluster c = cluster_of(1, 8);
+  c.node = NodeShape::pcie, c.pcie = BytesPerSec(32e9), c.gpus_per_switch = 4, c.bridge = BytesPerSec(32e9);
+  OnFabric f(c);
+  const int32_t flow = f.group(every(0, 1, 8), 7e9, true);
+  EXPECT_NEAR(f.run().end[flow], 4 * 4e9 / 32e9, kRelative);
+}
+
 struct Step {
   TaskGraph graph;
   Timeline timeline;

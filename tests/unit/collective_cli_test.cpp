@@ -20,14 +20,14 @@ ProgramRun collective(const std::string& words) {
   return run_program("collective " + words, REHEARSE_SOURCE_DIR, "OMP_NUM_THREADS=1");
 }
 
-nlohmann::json collective_answer(const std::string& words) {
+nlohmann::json answer(const std::string& words) {
   const ProgramRun run = collective(words + " --json -");
   EXPECT_EQ(run.status, 0) << run.err;
   return run.status == 0 ? nlohmann::json::parse(run.out) : nlohmann::json();
 }
 
 TEST(CollectiveCli, RowsHoldWhatTheContractNames) {
-  const auto json = collective_answer("all_reduce " + kH100 + "--ranks 16 --per-node 8 --bytes 8..8GiB");
+  const auto json = answer("all_reduce " + kH100 + "--ranks 16 --per-node 8 --bytes 8..8GiB");
   ASSERT_EQ(json["rows"].size(), 31u);
   double last = 0;
   for (const auto& row : json["rows"]) {
@@ -46,9 +46,9 @@ TEST(CollectiveCli, RowsHoldWhatTheContractNames) {
 
 TEST(CollectiveCli, ATableIsReadAndLeftOut) {
   const std::string words = "all_reduce " + kH100 + "--ranks 16 --per-node 8 --bytes 64MiB";
-  const double with = collective_answer(words)["rows"][0]["time_us"];
+  const double with = answer(words)["rows"][0]["time_us"];
   EXPECT_NEAR(with, 466.1, 1e-6);  // h100_2x8_all_reduce_iss309a.csv
-  const auto without = collective_answer(words + " --without-table 'h100_2x8_all_reduce_iss309a*'");
+  const auto without = answer(words + " --without-table 'h100_2x8_all_reduce_iss309a*'");
   EXPECT_EQ(without["without_tables"][0], "h100_2x8_all_reduce_iss309a.csv");
   EXPECT_NE(without["rows"][0]["time_us"].get<double>(), with);
   EXPECT_NEAR(without["rows"][0]["time_us"].get<double>() / with, 1, 0.15);
@@ -70,7 +70,7 @@ TEST(CollectiveCli, ComparesWithALogAndWithATable) {
          "all_reduce,16,2,8,67108864,932.2,71.99,134.98,\n";
   const std::string words = "all_reduce " + kH100 + "--ranks 16 --per-node 8 --against ";
   for (const char* name : {"log.txt", "table.csv"}) {
-    const auto json = collective_answer(words + folder.file(name));
+    const auto json = answer(words + folder.file(name));
     ASSERT_EQ(json["rows"].size(), 2u) << name;
     EXPECT_NEAR(json["rows"][0]["measured_us"], 71.47, 1e-9);
     EXPECT_NEAR(json["rows"][0]["error"], 0, 1e-9);
@@ -89,10 +89,10 @@ TEST(CollectiveCli, ComparesWithALogAndWithATable) {
 
 TEST(CollectiveCli, AlgorithmsAndProtocolsCanBeForced) {
   const std::string words = "all_reduce " + kH100 + "--ranks 16 --per-node 8 --bytes 256MiB";
-  EXPECT_EQ(collective_answer(words)["rows"][0]["algorithm"], "nvls_tree");
-  EXPECT_EQ(collective_answer(words + " --algo ring")["rows"][0]["algorithm"], "ring");
-  EXPECT_EQ(collective_answer(words + " --algo ^nvls_tree,ring")["rows"][0]["algorithm"], "tree");
-  EXPECT_EQ(collective_answer(words + " --algo ring --proto ^simple")["rows"][0]["protocol"], "ll128");
+  EXPECT_EQ(answer(words)["rows"][0]["algorithm"], "nvls_tree");
+  EXPECT_EQ(answer(words + " --algo ring")["rows"][0]["algorithm"], "ring");
+  EXPECT_EQ(answer(words + " --algo ^nvls_tree,ring")["rows"][0]["algorithm"], "tree");
+  EXPECT_EQ(answer(words + " --algo ring --proto ^simple")["rows"][0]["protocol"], "ll128");
 }
 
 TEST(CollectiveCli, SaysWhereBusbwPassesTheLinks) {

@@ -10,12 +10,12 @@
 namespace rehearse {
 namespace {
 
-constexpr auto kReduceAll = CollectiveOp::all_reduce;
-constexpr auto kGather = CollectiveOp::all_gather;
-constexpr auto kScatter = CollectiveOp::reduce_scatter;
-constexpr auto kExchange = CollectiveOp::all_to_all;
+constexpr auto kAr = CollectiveOp::all_reduce;
+constexpr auto kAg = CollectiveOp::all_gather;
+constexpr auto kRs = CollectiveOp::reduce_scatter;
+constexpr auto kAa = CollectiveOp::all_to_all;
 
-DeviceProfile hopper_profile() {
+DeviceProfile hopper() {
   auto p = test::bare_profile();
   p.nvlink_bytes_per_s = test::constant(450e9);
   p.architecture = GpuArchitecture::hopper;
@@ -23,7 +23,7 @@ DeviceProfile hopper_profile() {
   return p;
 }
 
-CollectiveCase group_case(CollectiveOp op, int nodes, int per_node, double bytes) {
+CollectiveCase group(CollectiveOp op, int nodes, int per_node, double bytes) {
   CollectiveCase c;
   c.op = op, c.ranks = nodes * per_node, c.nodes = nodes, c.per_node = per_node, c.bytes = bytes;
   c.nvlink = BytesPerSec(450e9), c.node_network = BytesPerSec(50e9 * per_node),
@@ -32,7 +32,7 @@ CollectiveCase group_case(CollectiveOp op, int nodes, int per_node, double bytes
 }
 
 // A table at `factor` times the model.
-CollectiveTable scaled_table(const DeviceProfile& p, const CollectiveCase& c, double factor) {
+CollectiveTable scaled(const DeviceProfile& p, const CollectiveCase& c, double factor) {
   CollectiveTable t;
   t.op = c.op, t.nodes = c.nodes, t.per_node = c.per_node;
   t.network = c.nodes > 1 ? "ib-ndr" : "";
@@ -47,8 +47,8 @@ CollectiveTable scaled_table(const DeviceProfile& p, const CollectiveCase& c, do
 }
 
 TEST(NcclPredict, WithoutTablesTheModelAlone) {
-  const auto p = hopper_profile();
-  const auto c = group_case(kReduceAll, 2, 8, 1e8);
+  const auto p = hopper();
+  const auto c = group(kAr, 2, 8, 1e8);
   const auto got = predict_collective(p, c);
   EXPECT_DOUBLE_EQ(got.time.value, nccl_prediction(p, c, {}).time.value);
   EXPECT_EQ(got.algorithm, "nvls_tree");
@@ -56,19 +56,18 @@ TEST(NcclPredict, WithoutTablesTheModelAlone) {
 }
 
 TEST(NcclPredict, ATableOfTheGroupWins) {
-  auto p = hopper_profile();
-  p.collectives = {scaled_table(p, group_case(kReduceAll, 2, 8, 0), 1.5),
-                   scaled_table(p, group_case(kReduceAll, 1, 8, 0), 3)};
-  const auto c = group_case(kReduceAll, 2, 8, 1 << 20);
+  auto p = hopper();
+  p.collectives = {scaled(p, group(kAr, 2, 8, 0), 1.5), scaled(p, group(kAr, 1, 8, 0), 3)};
+  const auto c = group(kAr, 2, 8, 1 << 20);
   const auto got = predict_collective(p, c);
   EXPECT_DOUBLE_EQ(got.time.value, 1.5 * nccl_prediction(p, c, {}).time.value);
   EXPECT_EQ(got.basis, Basis::measured);
 }
 
 TEST(NcclPredict, OnlyOnItsOwnNetwork) {
-  auto p = hopper_profile();
-  auto c = group_case(kReduceAll, 2, 8, 1 << 20);
-  p.collectives = {scaled_table(p, c, 1.5)};
+  auto p = hopper();
+  auto c = group(kAr, 2, 8, 1 << 20);
+  p.collectives = {scaled(p, c, 1.5)};
   c.network = "efa";
   EXPECT_NE(predict_collective(p, c).basis, Basis::measured);
   c.network = "ib-ndr";
@@ -78,41 +77,40 @@ TEST(NcclPredict, OnlyOnItsOwnNetwork) {
 }
 
 TEST(NcclPredict, NearTablesCorrectTheModel) {
-  auto p = hopper_profile();
-  p.collectives = {scaled_table(p, group_case(kScatter, 1, 8, 0), 1.4)};
+  auto p = hopper();
+  p.collectives = {scaled(p, group(kRs, 1, 8, 0), 1.4)};
   for (const double bytes : {4096., 1048576., 1e9}) {
-    const auto c = group_case(kGather, 1, 8, bytes);
+    const auto c = group(kAg, 1, 8, bytes);
     EXPECT_NEAR(predict_collective(p, c).time.value / nccl_prediction(p, c, {}).time.value, 1.4, 0.01);
   }
   // A far one hardly: another operation, a quarter of the ranks.
-  const auto far = group_case(kReduceAll, 1, 2, 1048576);
+  const auto far = group(kAr, 1, 2, 1048576);
   EXPECT_LT(predict_collective(p, far).time.value / nccl_prediction(p, far, {}).time.value, 1.05);
 }
 
 TEST(NcclPredict, OfAnotherDeviceCorrectsButDoesNotWin) {
-  auto p = hopper_profile();
-  p.collectives = {scaled_table(p, group_case(kReduceAll, 1, 8, 0), 1.4)};
+  auto p = hopper();
+  p.collectives = {scaled(p, group(kAr, 1, 8, 0), 1.4)};
   p.collectives[0].basis = Basis::guess;
-  const auto c = group_case(kReduceAll, 1, 8, 1 << 20);
+  const auto c = group(kAr, 1, 8, 1 << 20);
   const auto got = predict_collective(p, c);
   EXPECT_NE(got.basis, Basis::measured);
   EXPECT_GT(got.time.value / nccl_prediction(p, c, {}).time.value, 1.35);
 }
 
 TEST(NcclPredict, NoFasterThanTheLinks) {
-  auto p = hopper_profile();
-  p.collectives = {scaled_table(p, group_case(kScatter, 2, 8, 0), 0.5)};
-  const auto c = group_case(kGather, 2, 8, 1e10);
+  auto p = hopper();
+  p.collectives = {scaled(p, group(kRs, 2, 8, 0), 0.5)};
+  const auto c = group(kAg, 2, 8, 1e10);
   EXPECT_DOUBLE_EQ(predict_collective(p, c).time.value, 15. / 16 * 1e10 / 400e9);
 }
 
 // Bounded by NIC rate x (n-1)/n x N/(N-1), of which 0.926 are reached.
 TEST(NcclPredict, AllToAllOverNodesTendsToItsBound) {
-  const auto p = hopper_profile();
+  const auto p = hopper();
   for (const int nodes : {2, 4, 16}) {
     const double n = 8. * nodes, bytes = 64e9;
-    const double bus =
-        bytes / predict_collective(p, group_case(kExchange, nodes, 8, bytes)).time.value * (n - 1) / n;
+    const double bus = bytes / predict_collective(p, group(kAa, nodes, 8, bytes)).time.value * (n - 1) / n;
     const double bound = 50e9 * (n - 1) / n * nodes / (nodes - 1);
     EXPECT_LT(bus, bound);
     EXPECT_GT(bus, 0.91 * bound);
@@ -120,13 +118,13 @@ TEST(NcclPredict, AllToAllOverNodesTendsToItsBound) {
 }
 
 TEST(NcclPredict, AFilterHoldsAndRefuses) {
-  const auto p = hopper_profile();
+  const auto p = hopper();
   NcclFilter filter;
   filter.algorithms = 1u << static_cast<int>(NcclAlgorithm::ring);
-  EXPECT_EQ(predict_collective(p, group_case(kReduceAll, 2, 8, 1e9), filter).algorithm, "ring");
+  EXPECT_EQ(predict_collective(p, group(kAr, 2, 8, 1e9), filter).algorithm, "ring");
   filter.algorithms = 1u << static_cast<int>(NcclAlgorithm::nvls);
   try {
-    predict_collective(p, group_case(kReduceAll, 1, 4, 1e9), filter);
+    predict_collective(p, group(kAr, 1, 4, 1e9), filter);
     FAIL();
   } catch (const InputErrors& e) {
     EXPECT_EQ(e.errors.front().code, "E-NCCL-ALGO");
@@ -134,10 +132,10 @@ TEST(NcclPredict, AFilterHoldsAndRefuses) {
 }
 
 TEST(NcclPredict, TheFlowAloneTakesThePredictedTime) {
-  auto p = hopper_profile();
-  p.collectives = {scaled_table(p, group_case(kReduceAll, 4, 8, 0), 1.3)};
+  auto p = hopper();
+  p.collectives = {scaled(p, group(kAr, 4, 8, 0), 1.3)};
   const auto stack = test::round_stack();  // links carry 0.8 of the line
-  for (const auto op : {kReduceAll, kGather, kExchange})
+  for (const auto op : {kAr, kAg, kAa})
     for (const double bytes : {64., 65536., 1e7, 1e9}) {
       const BytesPerSec carried(400e9 * 0.8);
       const auto w = across_nodes(p, stack, op, {32, 4, 8, true}, Bytes(bytes), BytesPerSec(450e9), carried,
@@ -150,15 +148,15 @@ TEST(NcclPredict, TheFlowAloneTakesThePredictedTime) {
 }
 
 TEST(NcclPredict, WireBytesAreTheAlgorithms) {
-  const auto c = group_case(kReduceAll, 4, 8, 1e6);
+  const auto c = group(kAr, 4, 8, 1e6);
   EXPECT_DOUBLE_EQ(wire_bytes(c, "ring", "simple"), 2 * 31. / 32 * 1e6);
   EXPECT_DOUBLE_EQ(wire_bytes(c, "ring", "ll"), 4 * 31. / 32 * 1e6);
   EXPECT_DOUBLE_EQ(wire_bytes(c, "tree", "ll128"), 2e6 * 128 / 120);
-  EXPECT_DOUBLE_EQ(wire_bytes(group_case(kReduceAll, 2, 8, 1e6), "nvls_tree", "simple"), 1e6);
+  EXPECT_DOUBLE_EQ(wire_bytes(group(kAr, 2, 8, 1e6), "nvls_tree", "simple"), 1e6);
   EXPECT_DOUBLE_EQ(wire_bytes(c, "collnet_chain", "simple"), 1e6);
-  EXPECT_DOUBLE_EQ(wire_bytes(group_case(kGather, 4, 8, 1e6), "ring", "simple"), 31. / 32 * 1e6);
-  EXPECT_DOUBLE_EQ(wire_bytes(group_case(kExchange, 4, 8, 1e6), "p2p", "simple"), 8 * 24. / 32 * 1e6);
-  EXPECT_DOUBLE_EQ(wire_bytes(group_case(kReduceAll, 1, 8, 1e6), "ring", "simple"), 0);
+  EXPECT_DOUBLE_EQ(wire_bytes(group(kAg, 4, 8, 1e6), "ring", "simple"), 31. / 32 * 1e6);
+  EXPECT_DOUBLE_EQ(wire_bytes(group(kAa, 4, 8, 1e6), "p2p", "simple"), 8 * 24. / 32 * 1e6);
+  EXPECT_DOUBLE_EQ(wire_bytes(group(kAr, 1, 8, 1e6), "ring", "simple"), 0);
 }
 
 }  // namespace
