@@ -10,9 +10,9 @@
 namespace rehearse {
 namespace {
 
-constexpr auto kAr = CollectiveOp::all_reduce;
-constexpr auto kAg = CollectiveOp::all_gather;
-constexpr auto kRs = CollectiveOp::reduce_scatter;
+constexpr auto kAllReduce = CollectiveOp::all_reduce;
+constexpr auto kAllGather = CollectiveOp::all_gather;
+constexpr auto kReduceScatter = CollectiveOp::reduce_scatter;
 constexpr auto kAa = CollectiveOp::all_to_all;
 
 DeviceProfile hopper() {
@@ -48,7 +48,7 @@ CollectiveTable scaled(const DeviceProfile& p, const CollectiveCase& c, double f
 
 TEST(NcclPredict, WithoutTablesTheModelAlone) {
   const auto p = hopper();
-  const auto c = group(kAr, 2, 8, 1e8);
+  const auto c = group(kAllReduce, 2, 8, 1e8);
   const auto got = predict_collective(p, c);
   EXPECT_DOUBLE_EQ(got.time.value, nccl_prediction(p, c, {}).time.value);
   EXPECT_EQ(got.algorithm, "nvls_tree");
@@ -57,8 +57,8 @@ TEST(NcclPredict, WithoutTablesTheModelAlone) {
 
 TEST(NcclPredict, ATableOfTheGroupWins) {
   auto p = hopper();
-  p.collectives = {scaled(p, group(kAr, 2, 8, 0), 1.5), scaled(p, group(kAr, 1, 8, 0), 3)};
-  const auto c = group(kAr, 2, 8, 1 << 20);
+  p.collectives = {scaled(p, group(kAllReduce, 2, 8, 0), 1.5), scaled(p, group(kAllReduce, 1, 8, 0), 3)};
+  const auto c = group(kAllReduce, 2, 8, 1 << 20);
   const auto got = predict_collective(p, c);
   EXPECT_DOUBLE_EQ(got.time.value, 1.5 * nccl_prediction(p, c, {}).time.value);
   EXPECT_EQ(got.basis, Basis::measured);
@@ -66,7 +66,7 @@ TEST(NcclPredict, ATableOfTheGroupWins) {
 
 TEST(NcclPredict, OnlyOnItsOwnNetwork) {
   auto p = hopper();
-  auto c = group(kAr, 2, 8, 1 << 20);
+  auto c = group(kAllReduce, 2, 8, 1 << 20);
   p.collectives = {scaled(p, c, 1.5)};
   c.network = "efa";
   EXPECT_NE(predict_collective(p, c).basis, Basis::measured);
@@ -78,21 +78,21 @@ TEST(NcclPredict, OnlyOnItsOwnNetwork) {
 
 TEST(NcclPredict, NearTablesCorrectTheModel) {
   auto p = hopper();
-  p.collectives = {scaled(p, group(kRs, 1, 8, 0), 1.4)};
+  p.collectives = {scaled(p, group(kReduceScatter, 1, 8, 0), 1.4)};
   for (const double bytes : {4096., 1048576., 1e9}) {
-    const auto c = group(kAg, 1, 8, bytes);
+    const auto c = group(kAllGather, 1, 8, bytes);
     EXPECT_NEAR(predict_collective(p, c).time.value / nccl_prediction(p, c, {}).time.value, 1.4, 0.01);
   }
   // A far one hardly: another operation, a quarter of the ranks.
-  const auto far = group(kAr, 1, 2, 1048576);
+  const auto far = group(kAllReduce, 1, 2, 1048576);
   EXPECT_LT(predict_collective(p, far).time.value / nccl_prediction(p, far, {}).time.value, 1.05);
 }
 
 TEST(NcclPredict, OfAnotherDeviceCorrectsButDoesNotWin) {
   auto p = hopper();
-  p.collectives = {scaled(p, group(kAr, 1, 8, 0), 1.4)};
+  p.collectives = {scaled(p, group(kAllReduce, 1, 8, 0), 1.4)};
   p.collectives[0].basis = Basis::guess;
-  const auto c = group(kAr, 1, 8, 1 << 20);
+  const auto c = group(kAllReduce, 1, 8, 1 << 20);
   const auto got = predict_collective(p, c);
   EXPECT_NE(got.basis, Basis::measured);
   EXPECT_GT(got.time.value / nccl_prediction(p, c, {}).time.value, 1.35);
@@ -100,8 +100,8 @@ TEST(NcclPredict, OfAnotherDeviceCorrectsButDoesNotWin) {
 
 TEST(NcclPredict, NoFasterThanTheLinks) {
   auto p = hopper();
-  p.collectives = {scaled(p, group(kRs, 2, 8, 0), 0.5)};
-  const auto c = group(kAg, 2, 8, 1e10);
+  p.collectives = {scaled(p, group(kReduceScatter, 2, 8, 0), 0.5)};
+  const auto c = group(kAllGather, 2, 8, 1e10);
   EXPECT_DOUBLE_EQ(predict_collective(p, c).time.value, 15. / 16 * 1e10 / 400e9);
 }
 
@@ -121,10 +121,10 @@ TEST(NcclPredict, AFilterHoldsAndRefuses) {
   const auto p = hopper();
   NcclFilter filter;
   filter.algorithms = 1u << static_cast<int>(NcclAlgorithm::ring);
-  EXPECT_EQ(predict_collective(p, group(kAr, 2, 8, 1e9), filter).algorithm, "ring");
+  EXPECT_EQ(predict_collective(p, group(kAllReduce, 2, 8, 1e9), filter).algorithm, "ring");
   filter.algorithms = 1u << static_cast<int>(NcclAlgorithm::nvls);
   try {
-    predict_collective(p, group(kAr, 1, 4, 1e9), filter);
+    predict_collective(p, group(kAllReduce, 1, 4, 1e9), filter);
     FAIL();
   } catch (const InputErrors& e) {
     EXPECT_EQ(e.errors.front().code, "E-NCCL-ALGO");
@@ -133,9 +133,9 @@ TEST(NcclPredict, AFilterHoldsAndRefuses) {
 
 TEST(NcclPredict, TheFlowAloneTakesThePredictedTime) {
   auto p = hopper();
-  p.collectives = {scaled(p, group(kAr, 4, 8, 0), 1.3)};
+  p.collectives = {scaled(p, group(kAllReduce, 4, 8, 0), 1.3)};
   const auto stack = test::round_stack();  // links carry 0.8 of the line
-  for (const auto op : {kAr, kAg, kAa})
+  for (const auto op : {kAllReduce, kAllGather, kAa})
     for (const double bytes : {64., 65536., 1e7, 1e9}) {
       const BytesPerSec carried(400e9 * 0.8);
       const auto w = across_nodes(p, stack, op, {32, 4, 8, true}, Bytes(bytes), BytesPerSec(450e9), carried,
@@ -148,15 +148,15 @@ TEST(NcclPredict, TheFlowAloneTakesThePredictedTime) {
 }
 
 TEST(NcclPredict, WireBytesAreTheAlgorithms) {
-  const auto c = group(kAr, 4, 8, 1e6);
+  const auto c = group(kAllReduce, 4, 8, 1e6);
   EXPECT_DOUBLE_EQ(wire_bytes(c, "ring", "simple"), 2 * 31. / 32 * 1e6);
   EXPECT_DOUBLE_EQ(wire_bytes(c, "ring", "ll"), 4 * 31. / 32 * 1e6);
   EXPECT_DOUBLE_EQ(wire_bytes(c, "tree", "ll128"), 2e6 * 128 / 120);
-  EXPECT_DOUBLE_EQ(wire_bytes(group(kAr, 2, 8, 1e6), "nvls_tree", "simple"), 1e6);
+  EXPECT_DOUBLE_EQ(wire_bytes(group(kAllReduce, 2, 8, 1e6), "nvls_tree", "simple"), 1e6);
   EXPECT_DOUBLE_EQ(wire_bytes(c, "collnet_chain", "simple"), 1e6);
-  EXPECT_DOUBLE_EQ(wire_bytes(group(kAg, 4, 8, 1e6), "ring", "simple"), 31. / 32 * 1e6);
+  EXPECT_DOUBLE_EQ(wire_bytes(group(kAllGather, 4, 8, 1e6), "ring", "simple"), 31. / 32 * 1e6);
   EXPECT_DOUBLE_EQ(wire_bytes(group(kAa, 4, 8, 1e6), "p2p", "simple"), 8 * 24. / 32 * 1e6);
-  EXPECT_DOUBLE_EQ(wire_bytes(group(kAr, 1, 8, 1e6), "ring", "simple"), 0);
+  EXPECT_DOUBLE_EQ(wire_bytes(group(kAllReduce, 1, 8, 1e6), "ring", "simple"), 0);
 }
 
 }  // namespace
