@@ -258,6 +258,17 @@ std::string printable(std::string_view text) {
   return shown;
 }
 
+std::string xml_text(std::string_view text) {
+  std::string out;
+  for (const char c : printable(text))
+    out += c == '<'   ? "&lt;"
+           : c == '>' ? "&gt;"
+           : c == '&' ? "&amp;"
+           : c == '"' ? "&quot;"
+                      : std::string(1, c);
+  return out;
+}
+
 std::string quote(std::string_view text) {
   constexpr size_t longest = 60;
   std::string shown(text);

@@ -41,6 +41,9 @@ std::vector<std::string_view> split(std::string_view text, char separator);
 // The text with control characters and bytes that are no UTF-8 replaced by '?', one for one; tabs stay.
 std::string printable(std::string_view text);
 
+// Printable, with what XML would read as markup spelt out.
+std::string xml_text(std::string_view text);
+
 // The text in single quotes, printable, cut where it is long: for messages.
 std::string quote(std::string_view text);
 

@@ -13,6 +13,7 @@
 #include "sim/cli/collective_group.hpp"
 #include "sim/cli/commands.hpp"
 #include "sim/cost/pcie.hpp"
+#include "sim/graph/ops.hpp"
 #include "sim/io/measured_collective.hpp"
 #include "sim/io/profile.hpp"
 #include "sim/io/topology.hpp"
@@ -142,31 +143,19 @@ double bus_factor(CollectiveOp op, double n) {
   return op == CollectiveOp::send_recv || op == CollectiveOp::broadcast ? 1 : (n - 1) / n;
 }
 
-CollectiveRow price(const DeviceProfile& profile, const Stack& stack, const Cluster& cluster,
-                    const CollectiveGroup& group, CollectiveOp op, double bytes) {
+CollectiveRow price(const Scenario& s, const CollectiveGroup& group, CollectiveOp op, double bytes) {
   CollectiveRow row;
   row.bytes = bytes;
-  const auto on_links = [&](const WireCollective& w, double reached) {
-    return w.latency.value + w.bytes_per_node / std::min(w.in_node_cap.value, group.on_links.value * reached);
-  };
-  const BytesPerSec nvlink = cluster.nvlink * group.shape.speed;
+  const auto cost = group_collective(s, op, group.shape, Bytes(bytes), group.ports, group.hop_latency);
   if (group.shape.in_island()) {
-    const auto t = in_node_collective(profile, stack, op, group.shape.ranks, Bytes(bytes), nvlink);
+    const CollectiveTime& t = cost.in_island;
     row.time_s = t.time.value, row.outside = t.outside;
     row.algorithm = t.algorithm, row.protocol = t.protocol;
-  } else if (group.shape.nodes == 1) {
-    const auto w =
-        over_pcie(profile, stack, op, group.shape.ranks, Bytes(bytes), cluster.pcie, group.hop_latency);
-    row.time_s = on_links(w, kPcieEfficiency);
-    row.outside = w.outside;
-    row.algorithm = w.algorithm, row.protocol = w.protocol;
   } else {
-    const double reached = stack.network_efficiency.value;
-    const BytesPerSec in_node = group.shape.nvlink ? nvlink : cluster.pcie * kPcieEfficiency;
-    const auto w =
-        across_nodes(profile, stack, op, group.shape, Bytes(bytes), in_node, group.node_network * reached,
-                     group.hop_latency, {cluster.network, cluster.sharp, !group.shape.nvlink});
-    row.time_s = std::max(w.time.value, on_links(w, reached));
+    const WireCollective& w = cost.wire;
+    const double reached = group.shape.nodes > 1 ? s.stack.network_efficiency.value : kPcieEfficiency;
+    const double rate = std::min(w.in_node_cap.value, group.on_links.value * reached);
+    row.time_s = std::max(w.time.value, w.latency.value + w.bytes_per_node / rate);
     row.outside = w.outside;
     row.algorithm = w.algorithm, row.protocol = w.protocol;
   }
@@ -208,30 +197,32 @@ std::vector<MeasuredCollective::Row> rows_of(const Words& w, CollectiveOp op) {
 
 CollectiveAnswer answer_of(Words& w, CollectiveOp op, const DataRoots& roots) {
   CollectiveAnswer answer;
-  Cluster cluster = load_topology(path_of(w.topology, "--topology", FileKind::topology, roots));
-  auto profile = load_profile(path_of(w.profile, "--profile", FileKind::profile, roots));
-  if (cluster.nvlink.value == 0) cluster.nvlink = BytesPerSec(profile->nvlink_bytes_per_s.value);
+  Scenario s;  // what pricing reads of one
+  s.cluster = load_topology(path_of(w.topology, "--topology", FileKind::topology, roots));
+  s.profile = load_profile(path_of(w.profile, "--profile", FileKind::profile, roots));
+  Cluster& cluster = s.cluster;
+  if (cluster.nvlink.value == 0) cluster.nvlink = BytesPerSec(s.profile->nvlink_bytes_per_s.value);
   check_group(w, cluster);
-  profile = without_tables(profile, w, answer);
-  Stack stack = *profile->stack(profile->default_stack);
-  if (!w.algo.empty()) stack.nccl.algorithms = bits_of(w.algo, kNcclAlgorithmNames, "--algo");
-  if (!w.proto.empty()) stack.nccl.protocols = bits_of(w.proto, kNcclProtocolNames, "--proto");
-  if (!stack.nccl.all() && !profile->architecture)
+  s.profile = without_tables(s.profile, w, answer);
+  s.stack = *s.profile->stack(s.profile->default_stack);
+  if (!w.algo.empty()) s.stack.nccl.algorithms = bits_of(w.algo, kNcclAlgorithmNames, "--algo");
+  if (!w.proto.empty()) s.stack.nccl.protocols = bits_of(w.proto, kNcclProtocolNames, "--proto");
+  if (!s.stack.nccl.all() && !s.profile->architecture)
     refuse_with("E-NCCL-ALGO",
-                "profile " + profile->name + " names no architecture, so that NCCL's model does not choose",
+                "profile " + s.profile->name + " names no architecture, so that NCCL's model does not choose",
                 "leave --algo and --proto out");
-  if (!w.quiet && cluster.gpu != profile->name)
-    std::cerr << fmt::format("warning: profile {} on a cluster of {} [W-PROFILE-GPU]\n", profile->name,
+  if (!w.quiet && cluster.gpu != s.profile->name)
+    std::cerr << fmt::format("warning: profile {} on a cluster of {} [W-PROFILE-GPU]\n", s.profile->name,
                              cluster.gpu);
   const CollectiveGroup group = collective_group(cluster, w.ranks, w.per_node, op);
   answer.op = op;
-  answer.topology = cluster.name, answer.profile = profile->name, answer.network = cluster.network;
+  answer.topology = cluster.name, answer.profile = s.profile->name, answer.network = cluster.network;
   answer.ranks = w.ranks, answer.nodes = group.shape.nodes, answer.per_node = group.shape.per_node;
-  answer.link = group.shape.nodes > 1 ? std::min(group.node_network, group.on_links).value
+  answer.link = group.shape.nodes > 1 ? std::min(cluster.port() * group.ports, group.on_links).value
                 : !group.shape.nvlink ? cluster.pcie.value
                                       : cluster.nvlink.value;
   for (const auto& size : rows_of(w, op)) {
-    answer.rows.push_back(price(*profile, stack, cluster, group, op, size.bytes));
+    answer.rows.push_back(price(s, group, op, size.bytes));
     if (size.seconds > 0) answer.rows.back().measured_s = size.seconds;
   }
   compare(answer);

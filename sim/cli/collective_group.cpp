@@ -1,7 +1,6 @@
 #include "sim/cli/collective_group.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <map>
 #include <string>
@@ -78,27 +77,22 @@ CollectiveGroup collective_group(Cluster c, int ranks, int per_node, CollectiveO
   CollectiveGroup group;
   group.shape = {.ranks = ranks, .nodes = int(chosen.size()), .per_node = 0};
   for (const auto& of_domain : chosen) {
-    for (const int node : of_domain)
+    for (const int node : of_domain) {
       for (int g = 0; g < per_node; ++g) gpus.emplace_back(node * c.gpus_per_node + g);
+      group.shape.speed = std::min(group.shape.speed, fabric.speed_of(node));
+    }
     group.shape.per_node = std::max(group.shape.per_node, int(of_domain.size()) * per_node);
-    group.shape.speed =
-        std::min(group.shape.speed,
-                 fabric.speed_of(*std::min_element(of_domain.begin(), of_domain.end(), [&](int a, int b) {
-                   return fabric.speed_of(a) < fabric.speed_of(b);
-                 })));
   }
   group.shape.uniform = group.shape.ranks == group.shape.nodes * group.shape.per_node;
   group.shape.nvlink =
       per_node == 1 || c.node == NodeShape::nvswitch || (c.node == NodeShape::pairs && per_node == 2);
   if (per_node == 1 && group.shape.per_node > 1) group.shape.nvlink = c.node == NodeShape::nvswitch;
-  const double nics = std::max(1.0, std::ceil(double(per_node) * c.nics_per_node / c.gpus_per_node));
-  group.node_network = c.nic * (nics * group.shape.per_node / per_node);
   if (group.shape.in_island()) return group;
   const bool shift = op == CollectiveOp::send_recv;
-  if (shift) group.node_network = c.port() * group.shape.per_node;  // of which a message has one GPU's share
   const GroupLinks links = shift                            ? shift_links(gpus, fabric)
                            : op == CollectiveOp::all_to_all ? pair_links(gpus, fabric)
                                                             : ring_links(gpus, fabric);
+  group.ports = shift ? group.shape.per_node : links.ports;  // a message has its GPU's port to itself
   group.on_links = rate_on(links, fabric);
   group.hop_latency = group.shape.nodes > 1 ? links.hop_latency : c.pcie_latency;
   return group;

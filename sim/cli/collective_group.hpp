@@ -6,9 +6,9 @@ namespace rehearse {
 
 struct CollectiveGroup {
   GroupShape shape;
-  BytesPerSec node_network;  // line rate of all NICs that the ranks of an NVLink domain use
-  BytesPerSec on_links;      // the same as the links between domains let it pass, or PCIe inside one
-  Seconds hop_latency;       // from domain to domain, or over PCIe
+  int ports = 1;         // NIC ports that the ranks of an NVLink domain use
+  BytesPerSec on_links;  // what the links between domains let pass of what leaves one, or PCIe inside one
+  Seconds hop_latency;   // from domain to domain, or over PCIe
 };
 
 // The first `per_node` GPUs of each of `ranks` / `per_node` nodes, which are spread evenly over as few NVLink

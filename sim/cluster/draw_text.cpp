@@ -3,6 +3,7 @@
 #include <cmath>
 #include <set>
 
+#include "sim/base/text.hpp"
 #include "sim/cluster/draw.hpp"
 
 namespace rehearse {
@@ -24,16 +25,6 @@ const char* colour_of(const DrawingLine& line) {
   return line.changed ? kChanged : kColours[size_t(line.colour) % std::size(kColours)];
 }
 
-std::string escaped(const std::string& text) {
-  std::string out;
-  for (const char c : text)
-    out += c == '<'   ? "&lt;"
-           : c == '>' ? "&gt;"
-           : c == '&' ? "&amp;"
-           : c == '"' ? "&quot;"
-                      : std::string(1, c);
-  return out;
-}
 std::string dot_quoted(const std::string& text) {
   std::string out = "\"";
   for (const char c : text) out += c == '"' || c == '\\' ? std::string("\\") + c : std::string(1, c);
@@ -77,7 +68,7 @@ void draw_line(std::string& svg, std::string& labels, const Drawing& drawing, co
   const Way way = line.from == line.to ? loop_of(a, loops) : way_of(a, b, drawing.step + 1);
   svg += print("<path d=\"%s\" fill=\"none\" stroke=\"%s\"%s><title>", way.path.c_str(), colour_of(line),
                line.changed ? " stroke-width=\"2.5\" stroke-dasharray=\"6 3\"" : "") +
-         escaped(line.name + " " + a.label + " - " + b.label + ": " + line.label) + "</title></path>\n";
+         xml_text(line.name + " " + a.label + " - " + b.label + ": " + line.label) + "</title></path>\n";
   if (!line.shown) return;
   const char* anchor = line.from == line.to ? "start" : "middle";
   labels +=
@@ -85,7 +76,7 @@ void draw_line(std::string& svg, std::string& labels, const Drawing& drawing, co
           "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\" fill=\"%s\" stroke=\"#fff\" stroke-width=\"4\" "
           "paint-order=\"stroke\">",
           way.label.x, way.label.y + 4, anchor, colour_of(line)) +
-      escaped(line.name + " " + line.label) + "</text>\n";
+      xml_text(line.name + " " + line.label) + "</text>\n";
 }
 
 void draw_box(std::string& svg, const DrawingBox& box) {
@@ -94,8 +85,8 @@ void draw_box(std::string& svg, const DrawingBox& box) {
       "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%g\" rx=\"%d\" fill=\"%s\" stroke=\"#555\"/>\n",
       box.x - width / 2, box.y - kBoxHeight / 2, width, kBoxHeight, box.row == 0 ? 3 : 12,
       box.row == 0 ? "#e8eef5" : "#fff4dd");
-  svg += print("<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">", box.x, box.y + 4) + escaped(box.label) +
-         "</text>\n";
+  svg += print("<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">", box.x, box.y + 4) +
+         xml_text(box.label) + "</text>\n";
 }
 
 }  // namespace
@@ -120,7 +111,7 @@ std::string to_svg(const Drawing& drawing) {
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%g\" height=\"%g\" font-family=\"sans-serif\" "
       "font-size=\"11\">\n<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n",
       drawing.width, drawing.height);
-  svg += "<text x=\"20\" y=\"24\" font-size=\"14\">" + escaped(drawing.title) + "</text>\n";
+  svg += "<text x=\"20\" y=\"24\" font-size=\"14\">" + xml_text(drawing.title) + "</text>\n";
   std::string labels;
   std::vector<int> loops(drawing.boxes.size(), 0);
   for (const auto& line : drawing.lines)

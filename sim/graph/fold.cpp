@@ -69,7 +69,8 @@ class Patterns {
       for (const RankId r : ranks) gpus.push_back(layout_.gpu(r));
       GroupLinks links = ring_links(gpus, fabric_);
       flow.links = std::move(links.weights);
-      flow.parts = links.parts, flow.hop_latency = links.hop_latency, flow.network = flow.shape.nodes > 1;
+      flow.parts = links.parts, flow.ports = links.ports, flow.hop_latency = links.hop_latency,
+      flow.network = flow.shape.nodes > 1;
     }
     flows_.push_back(std::move(flow));
   }
@@ -171,7 +172,7 @@ Colours first_colours(const std::vector<FlowPattern>& flows, const ParallelLayou
   keys.reserve(flows.size());
   for (const auto& f : flows)
     keys.push_back({{int(f.kind), f.a, f.b, f.shape.ranks, f.shape.nodes, f.shape.per_node, f.shape.uniform,
-                     f.shape.nvlink, f.network, f.parts},
+                     f.shape.nvlink, f.network, f.parts, f.ports},
                     {f.shape.speed, f.hop_latency.value}});
   c.flow = dense(keys).first;
   return c;

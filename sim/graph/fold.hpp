@@ -21,7 +21,7 @@ struct FlowPattern {
   int slice = -1;                          // rank of each unit that takes part, -1 = all
   std::vector<int> units;                  // participants; {sender, receiver} for a transfer
   std::vector<std::pair<int, int>> links;  // (LinkId value, weight); empty inside an island
-  int parts = 1;                           // of a group: plan/group_links.hpp
+  int parts = 1, ports = 1;                // of a group: plan/group_links.hpp
   Seconds hop_latency;                     // of the network or PCIe between those that take part
   bool network = false;                    // some of it leaves a node by a NIC
   GroupShape shape;                        // of the ranks of one slice

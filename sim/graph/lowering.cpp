@@ -189,7 +189,7 @@ int32_t Lowering::collective_task(const FoldedFlow& flow, Stream stream, const T
   task.peers = int16_t(flow.slices);
   task.slows = stream == Stream::dp;
   const auto cost =
-      group_collective(s_, traffic.op, p.shape, Bytes(traffic.bytes_per_call), p.parts, p.hop_latency);
+      group_collective(s_, traffic.op, p.shape, Bytes(traffic.bytes_per_call), p.ports, p.hop_latency);
   if (p.links.empty())
     task.duration = cost.in_island.time.value;
   else

@@ -7,7 +7,7 @@
 namespace rehearse {
 
 GroupCollective group_collective(const Scenario& s, CollectiveOp op, const GroupShape& shape, Bytes bytes,
-                                 int parts, Seconds hop_latency) {
+                                 int ports, Seconds hop_latency) {
   const BytesPerSec nvlink = s.cluster.nvlink * shape.speed;
   if (shape.in_island()) return {in_node_collective(*s.profile, s.stack, op, shape.ranks, bytes, nvlink), {}};
   const CollectiveContext context{s.cluster.network, s.cluster.sharp, !shape.nvlink};
@@ -17,7 +17,7 @@ GroupCollective group_collective(const Scenario& s, CollectiveOp op, const Group
   const BytesPerSec in_node = shape.nvlink ? nvlink : s.cluster.pcie * kPcieEfficiency;
   return {{},
           across_nodes(*s.profile, s.stack, op, shape, bytes, in_node,
-                       s.cluster.port() * parts * s.stack.network_efficiency.value, hop_latency, context)};
+                       s.cluster.port() * ports * s.stack.network_efficiency.value, hop_latency, context)};
 }
 
 OpPricer::OpPricer(const Scenario& scenario, std::vector<Traffic>& traffic)

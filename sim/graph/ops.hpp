@@ -24,13 +24,13 @@ struct OpSpec {
 };
 
 // A collective of a group that lies as `shape`: in an island a duration, else what is put on its links.
-// `parts` and `hop_latency` as in plan/group_links.hpp.
+// `ports` and `hop_latency` as in plan/group_links.hpp.
 struct GroupCollective {
   CollectiveTime in_island;
   WireCollective wire;
 };
 GroupCollective group_collective(const Scenario& scenario, CollectiveOp op, const GroupShape& shape,
-                                 Bytes bytes, int parts, Seconds hop_latency);
+                                 Bytes bytes, int ports, Seconds hop_latency);
 
 // Prices ops for one scenario; remembers GEMM and attention times by shape.
 class OpPricer {

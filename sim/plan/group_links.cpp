@@ -63,9 +63,9 @@ class Collector {
       for (const GpuId to : domain.gpus)
         if (!fabric_.same_island(from, to)) add(fabric_.route(from, to).links, 1);
   }
-  GroupLinks finish(int parts) {
+  GroupLinks finish(int parts, int ports = 1) {
     std::sort(found_.begin(), found_.end());
-    GroupLinks links{.parts = parts};
+    GroupLinks links{.parts = parts, .ports = ports};
     for (const auto& [link, weight] : found_)
       if (!links.weights.empty() && links.weights.back().first == link)
         links.weights.back().second += weight;
@@ -89,6 +89,11 @@ class Collector {
   int64_t crossings_ = 0;
 };
 
+int fewest_ports(const std::vector<Domain>& domains) {
+  const auto fewer = [](const Domain& a, const Domain& b) { return a.ports.size() < b.ports.size(); };
+  return int(std::min_element(domains.begin(), domains.end(), fewer)->ports.size());
+}
+
 int lanes_of(const std::vector<Domain>& domains) {
   int lanes = 1;
   for (const auto& d : domains) lanes = std::lcm(lanes, int(d.ports.size()));
@@ -109,7 +114,7 @@ GroupLinks ring_links(const std::vector<GpuId>& gpus, const Fabric& fabric) {
     links.cross(domains[d], domains[(d + 1) % domains.size()], lanes);
     links.inside(domains[d], lanes, false);
   }
-  return links.finish(lanes);
+  return links.finish(lanes, fewest_ports(domains));
 }
 
 GroupLinks pair_links(const std::vector<GpuId>& gpus, const Fabric& fabric) {
@@ -123,7 +128,7 @@ GroupLinks pair_links(const std::vector<GpuId>& gpus, const Fabric& fabric) {
   for (const auto& from : domains)
     for (const auto& to : domains)
       if (&from != &to) links.cross(from, to, lanes);
-  return links.finish(lanes * (int(domains.size()) - 1));
+  return links.finish(lanes * (int(domains.size()) - 1), fewest_ports(domains));
 }
 
 }  // namespace rehearse

@@ -12,6 +12,7 @@ namespace rehearse {
 struct GroupLinks {
   std::vector<std::pair<int, int>> weights;  // (LinkId value, weight), ascending; empty in one island
   int parts = 1;
+  int ports = 1;        // NIC ports used of the domain that uses fewest
   Seconds hop_latency;  // from domain to domain, mean over the edges
 };
 

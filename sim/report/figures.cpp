@@ -29,18 +29,6 @@ constexpr MemoryPart kMemoryParts[] = {
     {"buffers", "#009E73", &MemoryParts::buffers},     {"activations", "#E69F00", &MemoryParts::activations},
     {"logits", "#D55E00", &MemoryParts::logits}};
 
-// Printable UTF-8 that is text in XML.
-std::string escaped(const std::string& text) {
-  std::string out;
-  for (char c : printable(text))
-    out += c == '<'   ? "&lt;"
-           : c == '>' ? "&gt;"
-           : c == '&' ? "&amp;"
-           : c == '"' ? "&quot;"
-                      : std::string(1, c);
-  return out;
-}
-
 std::string open_svg(double height) {
   return fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1:g}\" viewBox=\"0 0 {0} {1:g}\" "
@@ -51,7 +39,7 @@ std::string open_svg(double height) {
 std::string text(double x, double y, const char* anchor, const std::string& words,
                  const char* fill = "#222") {
   return fmt::format("<text x=\"{:.2f}\" y=\"{:.2f}\" text-anchor=\"{}\" fill=\"{}\">{}</text>\n", x, y,
-                     anchor, fill, escaped(words));
+                     anchor, fill, xml_text(words));
 }
 
 std::string line(double x1, double y1, double x2, double y2, const char* style) {
@@ -64,7 +52,7 @@ std::string rectangle(double x, double y, double width, double height, const cha
   return fmt::format(
       "<rect x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\" "
       "fill=\"{}\"><title>{}</title></rect>\n",
-      x, y, width, height, fill, escaped(title));
+      x, y, width, height, fill, xml_text(title));
 }
 
 // Values of an axis onto pixels.
@@ -108,7 +96,7 @@ std::string y_axis(const Scale& y, double left, double right, const std::string&
   return svg + fmt::format(
                    "<text transform=\"translate(16 {:.2f}) rotate(-90)\" text-anchor=\"middle\" "
                    "fill=\"#555\">{}</text>\n",
-                   middle, escaped(name));
+                   middle, xml_text(name));
 }
 
 struct Entry {

@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <limits>
 
+#include "sim/base/text.hpp"
+
 namespace rehearse {
 
 namespace {
@@ -19,12 +21,6 @@ std::string print(const char* format, Args... args) {
   char text[320];
   std::snprintf(text, sizeof text, format, args...);
   return text;
-}
-
-std::string escaped(const std::string& text) {
-  std::string out;
-  for (char c : text) out += c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '&' ? "&amp;" : std::string(1, c);
-  return out;
 }
 
 struct Window {
@@ -84,7 +80,7 @@ std::string draw_svg(const std::vector<SvgPanel>& panels) {
   double y = kGap;
   for (const auto& panel : panels) {
     svg += print("<text x=\"%g\" y=\"%g\" font-size=\"13\">", kMargin, y + kTitle - 8) +
-           escaped(panel.title) + "</text>\n";
+           xml_text(panel.title) + "</text>\n";
     y += kTitle;
     const double begin = window_of(panel).begin;
     for (size_t s = 0; s < panel.spans.size(); ++s, y += kRow) draw_stage(svg, panel, s, y, begin, scale);

@@ -48,13 +48,15 @@ struct NcclFilter {
   bool operator==(const NcclFilter&) const = default;
 };
 
-// The bits of "ring", "ring,tree" or "^tree" (all but); nothing where a word is unknown, which is then in
-// `unknown`, or where nothing is left.
+// NCCL writes "nvlstree".
 inline std::string without_underscores(std::string_view name) {
   std::string text(name);
   std::erase(text, '_');
   return text;
 }
+
+// The bits of "ring", "ring,tree" or "^tree" (all but); nothing where a word is unknown, which is then in
+// `unknown`, or where nothing is left.
 template <class T, size_t N>
 std::optional<uint8_t> nccl_bits(std::string_view text, const Named<T> (&table)[N], std::string& unknown) {
   const bool but = text.starts_with('^');

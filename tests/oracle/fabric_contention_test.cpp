@@ -130,6 +130,17 @@ TEST(Contention, LinkAtHalfSpeedSlowsJustTheGroupsThatUseIt) {
   EXPECT_NEAR(t.end[around], 2 * 2.5e9 / 25e9, kRelative);
 }
 
+// One node has 8 NICs and the other 7: 56 lanes, but the rate of 7 NICs.
+TEST(Contention, RateOfAGroupIsThatOfTheDomainWithFewestPorts) {
+  Cluster c = cluster_of(2, 8);
+  c.overrides = {{.link = "node1.nic0", .down = true}};
+  std::vector<GpuId> gpus;
+  for (int g = 0; g < 16; ++g) gpus.emplace_back(g);
+  const GroupLinks links = ring_links(gpus, Fabric(c));
+  EXPECT_EQ(links.parts, 56);
+  EXPECT_EQ(links.ports, 7);
+}
+
 // busbw = bytes / time x (n - 1) / n, bytes the whole input of a rank.
 TEST(Contention, AllToAllIsBoundedByItsNics) {
   for (int nodes : {2, 3, 4, 8})

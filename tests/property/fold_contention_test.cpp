@@ -128,23 +128,9 @@ TEST(FoldContention, FoldedEqualsUnfoldedUnitByUnit) {
 }
 
 TEST(FoldContention, FoldedEqualsUnfoldedOn1024GpusOfATwoLevelFatTree) {
-  Scenario s = test::small_scenario();
-  s.model = {.name = "gpt3-175b",
-             .layers = 96,
-             .hidden = 12288,
-             .heads = 96,
-             .kv_heads = 96,
-             .head_dim = 128,
-             .ffn = 49152,
-             .vocab = 51200,
-             .sequence = 2048};
-  s.layout.tp = 8, s.layout.pp = 8, s.layout.dp = 16;
-  s.cluster.nodes = 128;
+  Scenario s = test::scenario_of_175b(512);
   s.cluster.fabric = FabricShape::fat_tree;
   s.cluster.tiers = {{16, 4, Seconds(1e-6)}};  // two replicas a leaf
-  s.batch = {.global = 512, .micro = 1, .sequence = 2048};
-  s.recompute.kind = RecomputeKind::full;
-  s.grad_bucket = Bytes(160e6);
   const TaskGraph folded = lowered(s, true), whole = lowered(s, false);
   const Timeline a = run_simgrid(folded), b = run_simgrid(whole);
   EXPECT_NEAR(a.step / b.step, 1, 1e-9);

@@ -91,21 +91,7 @@ TEST(Fold, FoldedEqualsUnfoldedOnRandomLayouts) {
 }
 
 TEST(Fold, FoldedEqualsUnfoldedOn1024Gpus) {
-  Scenario s = test::small_scenario();
-  s.model = {.name = "gpt3-175b",
-             .layers = 96,
-             .hidden = 12288,
-             .heads = 96,
-             .kv_heads = 96,
-             .head_dim = 128,
-             .ffn = 49152,
-             .vocab = 51200,
-             .sequence = 2048};
-  s.layout.tp = 8, s.layout.pp = 8, s.layout.dp = 16;
-  s.cluster.nodes = 128;
-  s.batch = {.global = 1536, .micro = 1, .sequence = 2048};
-  s.recompute.kind = RecomputeKind::full;
-  s.grad_bucket = Bytes(160e6);
+  Scenario s = test::scenario_of_175b(1536);
   for (const auto& engine : engine_table()) {
     TaskGraph folded, whole;
     const double a = step(s, true, engine.value, folded), b = step(s, false, engine.value, whole);

@@ -63,4 +63,24 @@ inline Scenario small_scenario() {
   return s;
 }
 
+// 175B, TP 8 x PP 8 x DP 16 on 128 nodes, full recompute; `batch` sequences a step.
+inline Scenario scenario_of_175b(int batch) {
+  Scenario s = small_scenario();
+  s.model = {.name = "gpt3-175b",
+             .layers = 96,
+             .hidden = 12288,
+             .heads = 96,
+             .kv_heads = 96,
+             .head_dim = 128,
+             .ffn = 49152,
+             .vocab = 51200,
+             .sequence = 2048};
+  s.layout.tp = 8, s.layout.pp = 8, s.layout.dp = 16;
+  s.cluster.nodes = 128;
+  s.batch = {.global = batch, .micro = 1, .sequence = 2048};
+  s.recompute.kind = RecomputeKind::full;
+  s.grad_bucket = Bytes(160e6);
+  return s;
+}
+
 }  // namespace rehearse::test
