@@ -119,13 +119,29 @@ class Artist {
     return height;
   }
 
+  // Rows go up by one: the switches of domains that join nodes lie below. Number of boxes so far.
+  int raise_for_domains() {
+    for (auto& box : drawing_.boxes) ++box.row;
+    return static_cast<int>(drawing_.boxes.size());
+  }
+  std::string nvlinks() const {
+    const std::string gpus = std::to_string(c_.gpus_per_node);
+    return c_.nvlink.value > 0 ? gpus + " x " + gigabytes(c_.nvlink.value) : gpus + " GPUs";
+  }
+
   void draw_all() {
     const auto height = heights();
     for (int v = 0; v < graph_.vertices; ++v) drawing_.boxes.push_back({graph_.name(v), height[v]});
     for (const Joint& j : joints_) add_line(j.from, j.to, j.kind, j.each, j.changed);
-    if (c_.fabric == FabricShape::torus)
+    if (c_.nodes_per_domain > 1)
+      for (int n = 0, below = raise_for_domains(); n < c_.nodes; ++n) {
+        const int domain = n / c_.nodes_per_domain;
+        if (n % c_.nodes_per_domain == 0) drawing_.boxes.push_back({"nvlink" + std::to_string(domain), 0});
+        add_line(n, below + domain, "NVLink", nvlinks(), false);
+      }
+    if (c_.fabric == FabricShape::torus && c_.nodes_per_domain == 1)
       place_on_grid();
-    else if (graph_.vertices == c_.nodes)
+    else if (graph_.vertices == c_.nodes && c_.nodes_per_domain == 1)
       place_on_circle();
     else
       place_in_rows();
@@ -149,6 +165,12 @@ class Artist {
     for (const auto& [line, count] : lines) {
       const auto& [from, to, kind, each, changed] = line;
       add_line(from, to, kind, std::to_string(count) + " x (" + each + ")", changed);
+      drawing_.lines.back().shown = true;
+    }
+    if (c_.nodes_per_domain > 1) {
+      const int domain = raise_for_domains();
+      drawing_.boxes.push_back({std::to_string(c_.nodes / c_.nodes_per_domain) + " x NVLink domain", 0});
+      add_line(box_of[0], domain, "NVLink", std::to_string(c_.nodes) + " x (" + nvlinks() + ")", false);
       drawing_.lines.back().shown = true;
     }
     place_in_rows();

@@ -150,6 +150,13 @@ int Fabric::port_of(GpuId g) const {
   throw std::runtime_error("node " + std::to_string(node) + " has no NIC that is up");
 }
 
+int Fabric::exit_port(GpuId from, GpuId to) const {
+  const int own = port_of(from);
+  if (cluster_.fabric != FabricShape::rail || cluster_.node != NodeShape::nvswitch) return own;
+  const int each = cluster_.ports_per_node(), port = node_of(from) * each + port_of(to) % each;
+  return link(LinkId(port)).rate.value > 0 ? port : own;
+}
+
 double Fabric::speed_of(int node) const {
   const auto at = node_speed_.find(node);
   return at == node_speed_.end() ? 1 : at->second;
@@ -179,9 +186,12 @@ Path Fabric::route(GpuId from, GpuId to) const {
     pcie_path(from, to, path.links);
     return path;
   }
-  Path path = route_ports(port_of(from), port_of(to));
+  const int exit = exit_port(from, to);
+  Path path = route_ports(exit, port_of(to));
   if (pcie_up_ < 0) return path;
-  path.links.insert(path.links.begin(), LinkId(classes_[pcie_up_].first + from.value));
+  const int gpus = cluster_.gpus_per_node, each = cluster_.ports_per_node();
+  const int sender = exit == port_of(from) ? from.value : node_of(from) * gpus + exit % each * gpus / each;
+  path.links.insert(path.links.begin(), LinkId(classes_[pcie_up_].first + sender));
   path.links.emplace_back(classes_[pcie_up_ + 1].first + to.value);
   return path;
 }

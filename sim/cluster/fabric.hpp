@@ -38,6 +38,9 @@ class Fabric {
   bool same_island(GpuId a, GpuId b) const { return island_of(a) == island_of(b); }
   // NIC port, over the whole cluster; the next of its node where its own is down.
   int port_of(GpuId g) const;
+  // By which traffic leaves the node: on rails, where NVLink joins its GPUs, by the NIC on the rail of `to`
+  // (NCCL's PXN), if that one is up; else by its own.
+  int exit_port(GpuId from, GpuId to) const;
   double speed_of(int node) const;  // of its kernels and NVLink, 1 unless an override slows it
 
   // Links crossed between two GPUs; none in an island. Throws std::runtime_error where no way is left.

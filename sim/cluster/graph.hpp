@@ -6,9 +6,10 @@
 
 namespace rehearse {
 
-// The fewest links from vertex to vertex that are not down; of equally few, at the first fork the link of the
-// lowest number. Nothing where there is no way.
-std::optional<std::vector<LinkId>> shortest_path(const NetworkGraph& graph, int from, int to,
+// The fewest links from vertex to vertex that are not down. Where several ways are as short, `choice` deals
+// them out, fork by fork from the destination back: 0 takes the links that come first. Nothing where there is
+// no way.
+std::optional<std::vector<LinkId>> shortest_path(const NetworkGraph& graph, int from, int to, int choice,
                                                  const IsDown& is_down);
 
 // The way that a shape's own rule takes where nothing is down; appended.

@@ -55,9 +55,9 @@ struct NetworkShape {
 std::span<const Named<NetworkShape>> network_shapes();
 
 Network make_tiers(const Cluster& cluster, int first_link, const IsDown& is_down);
-// These take the shortest path, of equally short ones the one whose links come first. On a torus that is
-// dimension order: x, then y, then z, in the positive direction where both are as short. Around links that
-// are down they take the shortest that is left.
+// These take a shortest path, of several the one that falls to the destination's port, as with static routes
+// by destination. On a torus it goes in dimension order: x, then y, then z; half a turn away, even
+// coordinates go up and odd ones down. Around links that are down they take a shortest that is left.
 Network make_torus(const Cluster& cluster, int first_link, const IsDown& is_down);  // ring too
 Network make_full_mesh(const Cluster& cluster, int first_link, const IsDown& is_down);
 Network make_links(const Cluster& cluster, int first_link, const IsDown& is_down);

@@ -7,7 +7,7 @@
 namespace rehearse {
 namespace {
 
-constexpr const char* kTierNames[] = {"leaf", "pod", "tier3", "tier4"};
+constexpr const char* kTierNames[] = {"leaf", "pod", "core", "top"};
 
 struct Level {
   int nodes, switches;  // below one switch; of all planes together
@@ -71,7 +71,7 @@ struct Tree {
     for (const Level& level : levels) {
       if (switch_of(level, from) == switch_of(level, to)) break;
       add(level.first_up, level, from);
-      latency = level.latency;
+      latency = latency + level.latency;
       ++crossed;
     }
     for (size_t i = crossed; i-- > 0;) add(levels[i].first_down, levels[i], to);

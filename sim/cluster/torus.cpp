@@ -17,6 +17,12 @@ int neighbour(int node, const Direction& d) {
   return node + ((at + d.sign + d.size) % d.size - at) * d.stride;
 }
 
+// The way around from `at`. Half a turn is as far both ways: every other coordinate takes the other one.
+bool goes_up(int at, int to, int size) {
+  const int away = (to - at + size) % size;
+  return 2 * away == size && size > 2 ? at % 2 == 0 : 2 * away <= size;
+}
+
 // Positive and, where there is one, negative direction of each dimension that has links.
 std::vector<Direction> directions_of(const std::vector<int>& dims, int nodes, int first_link) {
   std::vector<Direction> directions;
@@ -56,9 +62,9 @@ Network make_torus(const Cluster& cluster, int first_link, const IsDown& is_down
                    [each = cluster.ports_per_node()](int port) { return port / each; }};
   const Rule dimension_order = [=](int from, int to, std::vector<LinkId>& links) {
     for (const Direction& d : *directions) {
-      const int away = (to / d.stride % d.size - from / d.stride % d.size + d.size) % d.size;
-      if (d.sign > 0 ? 2 * away > d.size : away == 0) continue;
-      for (int left = d.sign > 0 ? away : d.size - away; left > 0; --left) {
+      const int at = from / d.stride % d.size, goal = to / d.stride % d.size;
+      if (at == goal || goes_up(at, goal, d.size) != (d.sign > 0)) continue;
+      for (int left = ((goal - at) * d.sign + d.size) % d.size; left > 0; --left) {
         links.emplace_back(d.first + from);
         from = neighbour(from, d);
       }

@@ -83,9 +83,9 @@ TEST(Torus, PathsAreAsLongAsTheDistancesOfTheirCoordinates) {
   }
 }
 
-// Shapes whose rule is to be the shortest way, and of those the first.
-TEST(Graphs, RulesTakeTheFirstOfTheShortestWays) {
-  std::vector<Cluster> clusters{torus_of({4, 4}), torus_of({2, 3, 4}), torus_of({6}),
+// Shapes whose rule is to be the shortest way, where there is but one.
+TEST(Graphs, RulesTakeTheShortestWay) {
+  std::vector<Cluster> clusters{torus_of({5, 3}), torus_of({2, 3}), torus_of({7}),
                                 cluster_of(FabricShape::ring, 7), cluster_of(FabricShape::full_mesh, 6)};
   for (const Cluster& cluster : clusters) {
     const Fabric fabric(cluster);
@@ -93,7 +93,7 @@ TEST(Graphs, RulesTakeTheFirstOfTheShortestWays) {
       for (int b = 0; b < cluster.nodes; ++b) {
         if (a == b) continue;
         const auto links = fabric.route(GpuId(a), GpuId(b)).links;
-        const auto way = shortest_path(fabric.graph(), a, b, [](LinkId) { return false; });
+        const auto way = shortest_path(fabric.graph(), a, b, 0, [](LinkId) { return false; });
         ASSERT_TRUE(way);
         EXPECT_EQ(std::vector<LinkId>(links.begin() + 1, links.end() - 1), *way) << a << ' ' << b;
       }
@@ -102,20 +102,28 @@ TEST(Graphs, RulesTakeTheFirstOfTheShortestWays) {
 
 TEST(Torus, AllToAllLoadsLinksAsDimensionOrderDoes) {
   // A link of a dimension of n carries, of each other coordinate once, all distances that go its way: 1 ..
-  // n/2 in the positive direction (halves of even n too), 1 .. (n-1)/2 in the negative.
+  // (n-1)/2 and, where n is even, h = n/2 of every other source: up from even ones, down from odd ones.
   const auto sum_to = [](int n) { return n * (n + 1) / 2; };
   for (const auto& dims : std::vector<std::vector<int>>{{4, 4}, {5, 3}, {4, 3, 2}, {6}}) {
     const Fabric fabric(torus_of(dims));
     const int nodes = fabric.cluster().nodes;
     const auto loads = all_to_all(fabric);
+    int stride = 1;
     for (int d = 0; d < int(dims.size()); ++d) {
       const int n = dims[d], others = nodes / n;
       const std::string name = std::string("torus ") + "xyz"[d];
-      EXPECT_EQ(loads.at(name + "+"), each(nodes, others * sum_to(n / 2)));
-      if (n > 2)
-        EXPECT_EQ(loads.at(name + "-"), each(nodes, others * sum_to((n - 1) / 2)));
-      else
+      if (n == 2) {
+        EXPECT_EQ(loads.at(name + "+"), each(nodes, others));
         EXPECT_FALSE(loads.contains(name + "-"));
+      }
+      for (int odd = 0; odd < (n > 2 ? 2 : 0); ++odd)
+        for (int link = 0; link < nodes; ++link) {
+          const int at = link / stride % n, h = n % 2 ? 0 : n / 2;
+          const int sources = at % 2 == odd ? (h + 1) / 2 : h / 2;
+          EXPECT_EQ(loads.at(name + "+-"[odd])[size_t(link)], others * (sum_to((n - 1) / 2) + sources))
+              << link;
+        }
+      stride *= n;
     }
   }
 }
@@ -128,12 +136,20 @@ TEST(Torus, NamesItsLinksByNodeAndDirection) {
   EXPECT_EQ(names(ring, 0, 3), (Names{"node0.nic0.up", "node0.x-", "node4.x-", "node3.nic0.down"}));
 }
 
+TEST(Torus, HalfATurnGoesUpFromEvenAndDownFromOddCoordinates) {
+  const Fabric fabric(cluster_of(FabricShape::ring, 4));
+  EXPECT_EQ(names(fabric, 0, 2), (Names{"node0.nic0.up", "node0.x+", "node1.x+", "node2.nic0.down"}));
+  EXPECT_EQ(names(fabric, 2, 0), (Names{"node2.nic0.up", "node2.x+", "node3.x+", "node0.nic0.down"}));
+  EXPECT_EQ(names(fabric, 1, 3), (Names{"node1.nic0.up", "node1.x-", "node0.x-", "node3.nic0.down"}));
+  EXPECT_EQ(names(fabric, 3, 1), (Names{"node3.nic0.up", "node3.x-", "node2.x-", "node1.nic0.down"}));
+}
+
 TEST(Torus, GoesAroundWhatIsDown) {
   Cluster cluster = torus_of({5, 5});
   cluster.overrides = {{.link = "node0.x+", .down = true}};
   const Fabric fabric(cluster);
   EXPECT_EQ(names(fabric, 0, 1),
-            (Names{"node0.nic0.up", "node0.y+", "node5.x+", "node6.y-", "node1.nic0.down"}));
+            (Names{"node0.nic0.up", "node0.y-", "node20.x+", "node21.y+", "node1.nic0.down"}));
   EXPECT_EQ(names(fabric, 1, 0), (Names{"node1.nic0.up", "node1.x-", "node0.nic0.down"}));
 
   cluster.overrides = {{.node = 1, .down = true}};  // passes nothing on
@@ -158,7 +174,7 @@ TEST(FullMesh, EveryPairHasItsLink) {
   Cluster cluster = fabric.cluster();
   cluster.overrides = {{.link = "node4>node2", .down = true}};
   EXPECT_EQ(names(Fabric(cluster), 4, 2),
-            (Names{"node4.nic0.up", "node4>node0", "node0>node2", "node2.nic0.down"}));
+            (Names{"node4.nic0.up", "node4>node3", "node3>node2", "node2.nic0.down"}));
 }
 
 TEST(Dragonfly, AllToAllLoadsLinksEvenlyWhereGroupsAreOneMoreThanTheirLinks) {
@@ -244,7 +260,7 @@ TEST(FatTree, LeavesAndPods) {
             (Names{"node0.nic1.up", "leaf0.up", "pod0.up", "pod1.down", "leaf3.down", "node7.nic1.down"}));
   EXPECT_DOUBLE_EQ(fabric.route(GpuId(0), GpuId(3)).latency.value, 2e-6);
   EXPECT_DOUBLE_EQ(fabric.route(GpuId(0), GpuId(4)).latency.value, 3e-6);
-  EXPECT_DOUBLE_EQ(fabric.route(GpuId(0), GpuId(15)).latency.value, 5e-6);
+  EXPECT_DOUBLE_EQ(fabric.route(GpuId(0), GpuId(15)).latency.value, 6e-6);
   // Rates: what is below over the oversubscription of this tier and those below it.
   for (const auto& c : fabric.classes()) {
     if (c.name.starts_with("leaf")) {
@@ -264,8 +280,7 @@ TEST(FatTree, LeavesAndPods) {
 TEST(RailFatTree, NicsOfOnePlaceMeetInTheirLeaf) {
   const Fabric fabric(tiers_of(FabricShape::rail, 8, 4, {{4, 2, Seconds(1e-6)}}));
   EXPECT_EQ(names(fabric, 1, 13), (Names{"node0.nic1.up", "node3.nic1.down"}));
-  EXPECT_EQ(names(fabric, 1, 14),  // another rail: over the spine, below one leaf or not
-            (Names{"node0.nic1.up", "rail1.leaf0.up", "rail2.leaf0.down", "node3.nic2.down"}));
+  EXPECT_EQ(names(fabric, 1, 14), (Names{"node0.nic2.up", "node3.nic2.down"}));  // to its rail by NVLink
   EXPECT_EQ(names(fabric, 1, 17),
             (Names{"node0.nic1.up", "rail1.leaf0.up", "rail1.leaf1.down", "node4.nic1.down"}));
   for (const auto& c : fabric.classes())
@@ -273,9 +288,36 @@ TEST(RailFatTree, NicsOfOnePlaceMeetInTheirLeaf) {
       EXPECT_EQ(c.count, 2 * 4);
       EXPECT_DOUBLE_EQ(c.rate.value, 4 * kNic / 2);
     }
-  // GPUs of 4 nodes of one rail: each sends to all of other rails and nodes, and to its own rail's far half.
-  EXPECT_EQ(all_to_all(fabric).at("leaf up"), each(8, 4 * (3 * 3 + 4 * 4)));
+  // All 16 GPUs of a half send over a rail to its 4 GPUs of the other.
+  EXPECT_EQ(all_to_all(fabric).at("leaf up"), each(8, 16 * 4));
   EXPECT_DOUBLE_EQ(bisection(fabric).rate.value, 4 * 4 * kNic / 2);
+}
+
+TEST(RailFatTree, WithoutItsRailOrNvlinkTrafficCrossesTheSpine) {
+  Cluster cluster = tiers_of(FabricShape::rail, 8, 4, {{4, 2, Seconds(1e-6)}});
+  const Names over_spine{"node0.nic1.up", "rail1.leaf0.up", "rail2.leaf0.down", "node3.nic2.down"};
+  cluster.overrides = {{.link = "node0.nic2.up", .down = true}};
+  EXPECT_EQ(names(Fabric(cluster), 1, 14), over_spine);
+  cluster.overrides.clear();
+  cluster.node = NodeShape::pcie;
+  EXPECT_EQ(names(Fabric(cluster), 1, 14), over_spine);
+}
+
+TEST(Links, EquallyShortWaysAreDealtOutByDestination) {
+  // Two leaves, two spines, two nodes a leaf.
+  Cluster cluster = cluster_of(FabricShape::links, 4);
+  for (int node = 0; node < 4; ++node)
+    cluster.wires.push_back(
+        {"node" + std::to_string(node), "leaf" + std::to_string(node / 2), BytesPerSec(40e9)});
+  for (const char* leaf : {"leaf0", "leaf1"})
+    for (const char* spine : {"spine0", "spine1"}) cluster.wires.push_back({leaf, spine, BytesPerSec(40e9)});
+  const auto loads = all_to_all(Fabric(cluster)).at("wire of 40 GB/s");
+  const Fabric fabric(cluster);
+  for (int link = 0; link < int(loads.size()); ++link) {
+    const std::string name = fabric.link_name(LinkId(fabric.classes()[2].first + link));
+    // A leaf's two nodes send to two others each, over either spine to one of them.
+    EXPECT_EQ(loads[size_t(link)], name.find("spine") == std::string::npos ? 3 : 2) << name;
+  }
 }
 
 TEST(Tiers, SayWhatIsCut) {

@@ -4,13 +4,16 @@
 
 #include <algorithm>
 #include <map>
+#include <nlohmann/json.hpp>
 
 #include "sim/cost/collectives.hpp"
 #include "sim/engine/engine.hpp"
 #include "sim/graph/lower.hpp"
 #include "sim/plan/group_links.hpp"
+#include "sim/plan/model_math.hpp"
 #include "sim/report/links.hpp"
 #include "tests/support/engine_graph.hpp"
+#include "tests/support/program.hpp"
 #include "tests/support/scenarios.hpp"
 
 namespace rehearse::test {
@@ -215,26 +218,41 @@ TEST(Contention, RankOrderChoosesWhatCrossesTheNic) {
   const auto inside = step_of(s);
   s.layout.order = {Axis::dp, Axis::tp, Axis::pp, Axis::cp, Axis::ep};
   const auto across = step_of(s);
-  const auto& tidy = inside.links.at("node0.nic0.up");
-  const auto& torn = across.links.at("node0.nic0.up");
-  EXPECT_EQ(bytes_of_axis(tidy, Axis::tp), 0);
-  EXPECT_EQ(bytes_of_axis(torn, Axis::dp), 0);
-  double gradients = 0, tensor = 0;  // that a rank sends
-  for (const Task& task : inside.graph.tasks)
-    if (task.kind == TaskKind::flow && inside.graph.traffic[size_t(task.traffic)].axis == Axis::dp &&
-        task.slice == 0)
-      gradients += inside.graph.traffic[size_t(task.traffic)].bytes_sent;
-  EXPECT_NEAR(bytes_of_axis(tidy, Axis::dp) / gradients, 1, kRelative);
-  // A ring over 2 nodes of 2 ranks each puts 2 (n - 1) / n of the bytes on the node's 2 NICs together; each
-  // of both replicas has ranks on all NICs of its own.
-  for (const Task& task : across.graph.tasks)
-    if (task.kind == TaskKind::flow && task.traffic >= 0 && task.units >= 0 &&
-        across.graph.traffic[size_t(task.traffic)].axis == Axis::tp &&
-        across.graph.unit_sets[size_t(task.units)][0] == 0)
-      tensor += task.amount;
-  EXPECT_GT(tensor, 0);
-  EXPECT_NEAR(bytes_of_axis(torn, Axis::tp) / tensor, 1, kRelative);
+  for (int nic = 0; nic < 8; ++nic)
+    for (const char* end : {".up", ".down"}) {
+      const std::string name = "node" + std::to_string(nic / 4) + ".nic" + std::to_string(nic % 4) + end;
+      // A ring of two: each rank sends its fp32 gradients once.
+      const double gradients = 4 * chunk_parameters(s, plan_chunks(s)[0]).total();
+      EXPECT_NEAR(bytes_of_axis(inside.links.at(name), Axis::dp) / gradients, 1, kRelative) << name;
+      EXPECT_EQ(bytes_of_axis(inside.links.at(name), Axis::tp), 0);
+      // A ring over 2 nodes of 2 ranks each puts 2 (n - 1) / n of the bytes on its 2 NICs of a node together:
+      // 4 all-reduces of 16-bit activations a layer, of embedding and head one each; the loss's three of fp32
+      // a token.
+      const double tokens = s.batch.sequence, calls = 4.0 * s.model.layers + 2;
+      const double bytes = s.micro_batches() * (calls * tokens * s.model.hidden * 2 + 3 * tokens * 4);
+      EXPECT_NEAR(bytes_of_axis(across.links.at(name), Axis::tp) / (bytes * 3 / 4), 1, kRelative) << name;
+      EXPECT_EQ(bytes_of_axis(across.links.at(name), Axis::dp), 0);
+    }
   EXPECT_GT(across.timeline.step, inside.timeline.step);
+}
+
+// The shipped scenario, whole, on leaves of 16 nodes and a spine oversubscribed 4:1.
+TEST(Contention, TheStepOf1024GpusIsTheSameFoldedAndNot) {
+  const auto report = [](const std::string& fold) {
+    const auto run = run_program("run scenarios/gpt3-175b-1024xa100.yaml --quiet --json - --fold " + fold +
+                                     " --set 'cluster.fabric={shape: fat_tree, tiers: [{nodes: 16, "
+                                     "oversubscription: 4, latency: 1 us}]}'",
+                                 REHEARSE_SOURCE_DIR);
+    EXPECT_EQ(run.status, 0) << run.err;
+    return nlohmann::json::parse(run.out);
+  };
+  const auto folded = report("auto"), whole = report("off");
+  EXPECT_EQ(whole["engine"]["simulated_ranks"], 1024);
+  EXPECT_LT(folded["engine"]["simulated_ranks"], 1024);
+  const double step = whole["step_time_s"];
+  EXPECT_NEAR(folded["step_time_s"].get<double>() / step, 1, 1e-9);
+  for (const auto& [part, seconds] : whole["account_s"].items())
+    EXPECT_NEAR(folded["account_s"][part].get<double>(), seconds.get<double>(), 1e-9 * step) << part;
 }
 
 TEST(Contention, SlowNodeHoldsUpItsKernelsAndThroughThemTheStep) {

@@ -20,11 +20,19 @@ using test::pick;
 
 void draw_network(std::mt19937& random, Cluster& c) {
   c.fabric = pick(random, {FabricShape::one_tier, FabricShape::fat_tree, FabricShape::fat_tree,
-                           FabricShape::rail, FabricShape::rail, FabricShape::ring, FabricShape::full_mesh});
-  if (c.fabric == FabricShape::ring || c.fabric == FabricShape::full_mesh) {
-    c.wire = BytesPerSec(pick(random, {12.5e9, 50e9}));
-    c.hop_latency = Seconds(0.5e-6);
-    if (c.nodes < 2) c.fabric = FabricShape::one_tier;
+                           FabricShape::rail, FabricShape::rail, FabricShape::ring, FabricShape::full_mesh,
+                           FabricShape::torus, FabricShape::dragonfly, FabricShape::links});
+  c.wire = c.local = c.global = BytesPerSec(pick(random, {12.5e9, 50e9}));
+  c.hop_latency = Seconds(0.5e-6);
+  if (c.nodes < 2) c.fabric = FabricShape::one_tier;
+  const int half = c.nodes % 2 == 0 ? 2 : 1;
+  if (c.fabric == FabricShape::torus) c.dims = {half, c.nodes / half};
+  if (c.fabric == FabricShape::dragonfly) c.nodes_per_router = half, c.routers_per_group = 1;
+  if (c.fabric == FabricShape::links) {  // two leaves, two spines
+    for (int n = 0; n < c.nodes; ++n)
+      c.wires.push_back({"node" + std::to_string(n), n < c.nodes / 2 ? "leaf0" : "leaf1", 2.0 * c.wire});
+    for (const char* leaf : {"leaf0", "leaf1"})
+      for (const char* spine : {"spine0", "spine1"}) c.wires.push_back({leaf, spine, c.wire});
   }
   if (c.fabric == FabricShape::fat_tree || c.fabric == FabricShape::rail) {
     const int leaf = pick(random, {1, 2, 3, 4});
@@ -43,10 +51,11 @@ void draw_network(std::mt19937& random, Cluster& c) {
 
 void spoil(std::mt19937& random, Cluster& c) {
   const int node = std::uniform_int_distribution<int>(0, c.nodes - 1)(random);
-  if (pick(random, {true, false}))
-    c.overrides = {{.node = node, .slow = 0.5}};
-  else
-    c.overrides = {{.link = "node" + std::to_string(node) + ".nic0", .slow = 0.25}};
+  const std::string nic = "node" + std::to_string(node) + ".nic0";
+  const int kind = pick(random, {0, 1, 2});
+  if (kind == 0) c.overrides = {{.node = node, .slow = 0.5}};
+  if (kind == 1) c.overrides = {{.link = nic, .slow = 0.25}};
+  if (kind == 2) c.overrides = {{.link = nic, .slow = 0.25, .down = c.ports_per_node() > 1}};
 }
 
 Scenario draw(std::mt19937& random) {
@@ -66,6 +75,7 @@ Scenario draw(std::mt19937& random) {
   s.model.layers = l.pp;
   l.zero = pick(random, {0, 1});
   s.batch.global = l.dp * l.pp * pick(random, {1, 2});
+  s.schedule = pick(random, {"1f1b", "1f1b", "gpipe", "zb-h1"});
   s.overlap.p2p = pick(random, {true, false});
   s.model.tied_embeddings = pick(random, {true, false});
   draw_network(random, c);
