@@ -18,9 +18,10 @@ struct NcclSystem {
   bool nvlink = true;  // joins the GPUs of a node; else PCIe
   bool amd = false;    // host CPU: AMD; else Intel
   bool sharp = false;  // the network reduces: CollNet
-  bool plain_tree = false;
-  int channels = 0;       // of rings and trees
-  BytesPerSec channel;    // inside a node where there is one, else between nodes
+  bool plain_tree =
+      false;            // the search found a plain tree (0.85 of the rate), not the balanced one of DGX nodes
+  int channels = 0;     // of rings and trees
+  BytesPerSec channel;  // inside a node where there is one, else between nodes
   int nvls_channels = 0;  // 0: none
   BytesPerSec nvls_in_node, nvls_network;
   Seconds nic_latency;       // that the NIC reports: beyond the model's own

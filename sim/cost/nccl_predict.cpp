@@ -85,6 +85,7 @@ bool of_this_group(const CollectiveCase& c, const CollectiveTable& t) {
 constexpr double kTooFar = 99, kReach = 0.4, kNoTable = 2.2;
 
 double op_distance(const CollectiveCase& c, const CollectiveTable& t) {
+  if (is_exchange(c.op) && (c.nodes == 1) != (t.nodes == 1)) return kTooFar;  // NVLink tells nothing of NICs
   if (c.op == t.op) return 0;
   if (is_exchange(c.op) && is_exchange(t.op) && c.nodes > 1 && t.nodes > 1 && t.basis != Basis::guess)
     return 1;
@@ -149,7 +150,7 @@ double line_time(const CollectiveCase& c, const Prediction& p) {
   const bool switch_reduces = p.algorithm.starts_with("nvls") || p.algorithm.starts_with("collnet");
   double sent = bytes_sent_per_rank(c.op, c.ranks, c.bytes);
   if (switch_reduces && c.op == CollectiveOp::all_reduce) sent = c.bytes;
-  if (p.algorithm == "tree") sent = c.bytes;
+  if (p.algorithm == "tree") sent = tree_bytes(c.per_node, c.bytes);
   const double in_node = c.per_node > 1 ? sent / c.nvlink.value : 0;
   if (c.nodes == 1) return in_node;
   const double wire = c.op == CollectiveOp::send_recv
@@ -175,6 +176,8 @@ Prediction from_tables(const std::vector<const CollectiveTable*>& tables, const 
 
 }  // namespace
 
+double tree_bytes(int members, double bytes) { return (members > 2 ? 2 : 1) * bytes; }
+
 double wire_bytes(const CollectiveCase& c, std::string_view algorithm, std::string_view protocol) {
   if (c.nodes < 2) return 0;
   const double n = c.ranks, flags = protocol == "ll" ? 2 : protocol == "ll128" ? 128. / 120 : 1;
@@ -182,7 +185,7 @@ double wire_bytes(const CollectiveCase& c, std::string_view algorithm, std::stri
   if (c.op == CollectiveOp::send_recv || c.op == CollectiveOp::broadcast) return c.bytes * flags;
   const bool reduced = algorithm.starts_with("collnet") || algorithm == "nvls";
   if (reduced) return c.op == CollectiveOp::all_reduce ? c.bytes : (c.nodes - 1.0) / c.nodes * c.bytes;
-  if (algorithm == "tree" || algorithm == "nvls_tree") return (c.nodes > 2 ? 2 : 1) * c.bytes * flags;
+  if (algorithm == "tree" || algorithm == "nvls_tree") return tree_bytes(c.nodes, c.bytes) * flags;
   return bytes_sent_per_rank(c.op, c.ranks, c.bytes) * flags;
 }
 

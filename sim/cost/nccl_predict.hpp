@@ -39,11 +39,16 @@ Prediction nccl_prediction(const DeviceProfile& profile, const CollectiveCase& c
 // exp(-distance / 0.4)) against a ratio of 1 at distance 2.2. Distances: all_gather to reduce_scatter 0.03,
 // to all_reduce 1.4; 1.25 a doubling of ranks a node; 1.5 between one node and several and 0.15 a doubling of
 // nodes; another network 1 and 1 a doubling of the rate; another device 0.6; 0.2 a doubling beyond the sizes.
-// all_to_all and send_recv correct each other across nodes alone, at 1. Chosen by leaving each of 138 tables
+// all_to_all and send_recv correct each other across nodes alone, at 1, and across nodes no table of one node
+// corrects them, nor the reverse. Chosen by leaving each of 138 tables
 // of six GPUs out (calibration/README.md). Never less than the bytes that the algorithm moves take at line
 // rate. With a filter that forbids what NCCL would choose no table wins.
 Prediction predict_collective(const DeviceProfile& profile, const CollectiveCase& c,
                               const NcclFilter& filter = {});
+
+// Bytes that one who is neither root nor leaf sends in a tree's all_reduce: once up and once down; of two
+// members each sends once. A node's GPUs are a chain in it.
+double tree_bytes(int members, double bytes);
 
 // Bytes that leave (and enter) each node over its NICs, flags of the protocol included; 0 in one node. Rings
 // 2(n-1)/n or (n-1)/n of the bytes; trees over nodes twice the bytes, on two nodes once; SHARP once;

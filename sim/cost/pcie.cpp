@@ -21,9 +21,10 @@ static WireCollective nccl_over_pcie(const DeviceProfile& profile, const Stack& 
   c.pcie = true;
   const Prediction p = nccl_prediction(profile, c, stack.nccl);
   const double flags = p.protocol == "ll" ? 2 : p.protocol == "ll128" ? 128. / 120 : 1;
-  const bool whole = op == CollectiveOp::broadcast || p.algorithm == "tree";
+  double sent = op == CollectiveOp::broadcast ? bytes.value : bytes_sent_per_rank(op, ranks, bytes.value);
+  if (p.algorithm == "tree") sent = tree_bytes(ranks, bytes.value);
   WireCollective w;
-  w.bytes_per_node = (whole ? bytes.value : bytes_sent_per_rank(op, ranks, bytes.value)) * flags;
+  w.bytes_per_node = sent * flags;
   w.latency = p.latency + pcie_latency;
   w.in_node_cap = BytesPerSec(std::numeric_limits<double>::infinity());
   w.basis = Basis::guess;
