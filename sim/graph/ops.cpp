@@ -55,6 +55,7 @@ class ChunkOps {
         d_(dims_of(s_)) {}
 
   std::vector<OpSpec> forward() {
+    wait_for_exchange();
     if (chunk_.embedding) embedding_forward();
     for (int i = 0; i < chunk_.layers; ++i) {
       layer_ = i;
@@ -66,6 +67,7 @@ class ChunkOps {
   }
 
   std::vector<OpSpec> backward() {
+    wait_for_exchange();
     if (chunk_.head) head_backward();
     for (int i = chunk_.layers; i-- > 0;) {
       layer_ = i;
@@ -78,6 +80,16 @@ class ChunkOps {
   }
 
  private:
+  void wait_for_exchange() {
+    const double seconds = s_.stack.host_per_exchange_s.value;
+    if (seconds <= 0 || s_.layout.pp == 1 || s_.overlap.p2p) return;
+    OpSpec wait;
+    wait.op.name = "wait of the host";
+    wait.op.kind = OpKind::gap;
+    wait.op.part = Part::overhead;
+    wait.op.duration = seconds;
+    push(std::move(wait));
+  }
   OpSpec& push(OpSpec spec) {
     spec.op.layer = layer_;
     if (recomputing_ && spec.op.kind != OpKind::collective) spec.op.part = Part::recompute;

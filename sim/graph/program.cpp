@@ -23,13 +23,20 @@ struct Placer {
   double previous_ready = 0;  // when the one before it could
   double ends = 0;
   double tp_busy = 0, compute_busy = 0;
+  double issues_from = 0;  // when the host began to issue kernels
   int issued = 0;
 
+  void wait(Op& op) {
+    op.start = ready;
+    ready = compute_busy = ends = issues_from = op.start + op.duration;
+    issued = 0;
+  }
   void place(Op& op, bool beside) {
+    if (op.kind == OpKind::gap) return wait(op);
     double start = beside ? previous_ready : ready;
     if (!beside) previous_ready = ready;
     const double host = stack.host_per_kernel_s.value;
-    start = stack.blocking_launches.value > 0 ? start + host : std::max(start, host * issued++);
+    start = stack.blocking_launches.value > 0 ? start + host : std::max(start, issues_from + host * issued++);
     const bool on_compute = op.stream == Stream::compute;
     double& busy = on_compute ? compute_busy : tp_busy;
     start = std::max(start, busy);
@@ -103,8 +110,7 @@ std::vector<Piece> cut_pieces(const std::string& name, const std::vector<OpSpec>
   std::vector<OpSpec> row;
   double row_parameters = 0;
   bool row_beside = false;
-  auto flush = [&] {
-    if (row.empty()) return;
+  auto put_program = [&] {
     Piece piece;
     piece.program = int(programs.size());
     piece.beside_previous = row_beside;
@@ -114,6 +120,9 @@ std::vector<Piece> cut_pieces(const std::string& name, const std::vector<OpSpec>
     row.clear();
     row_parameters = 0;
     row_beside = false;
+  };
+  const auto flush = [&] {
+    if (!row.empty()) put_program();
   };
   double filled = 0;
   for (const auto& spec : specs) {
@@ -140,6 +149,7 @@ std::vector<Piece> cut_pieces(const std::string& name, const std::vector<OpSpec>
     if (!cuts.before && cuts.bucket_parameters > 0 && filled >= cuts.bucket_parameters) flush(), filled = 0;
   }
   flush();
+  if (pieces.empty()) put_program();  // I of an embedding without dropout: others wait for it all the same
   return pieces;
 }
 

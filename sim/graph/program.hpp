@@ -6,9 +6,9 @@
 namespace rehearse {
 
 // Places ops: each starts when all before it have ended (or beside the one before), never before the host has
-// issued it (one kernel every host_per_kernel from the program's start; with blocking launches,
-// host_per_kernel after that). Compute beside a collective of the same row runs (1 + overlap_slowdown)
-// longer. Fills start, duration, parts and the slowed length.
+// issued it (one kernel every host_per_kernel from the program's start or the last gap; with blocking
+// launches, host_per_kernel after that). Compute beside a collective of the same row runs (1 +
+// overlap_slowdown) longer. Fills start, duration, parts and the slowed length.
 Program make_program(std::string name, const std::vector<OpSpec>& specs, const Stack& stack);
 
 // A stretch of an action: a program, or a TP collective on the wire.

@@ -21,6 +21,7 @@ struct Entry {
   Constant T::*field;
   Unit unit;
   NumberRange range = kPositive;
+  bool may_miss = false;  // T's own value holds where the key is missing
 };
 
 constexpr Entry<DeviceProfile> kDevice[] = {
@@ -49,6 +50,7 @@ constexpr Entry<Stack> kStack[] = {
     {"memory_efficiency", &Stack::memory_efficiency, Unit::number, kFraction},
     {"kernel_floor", &Stack::kernel_floor_s, Unit::seconds, kNotNegative},
     {"host_per_kernel", &Stack::host_per_kernel_s, Unit::seconds, kNotNegative},
+    {"host_per_exchange", &Stack::host_per_exchange_s, Unit::seconds, kNotNegative, true},
     {"overlap_slowdown", &Stack::overlap_slowdown, Unit::number, kNotNegative},
     {"network_efficiency", &Stack::network_efficiency, Unit::number, kFraction},
     {"p2p_efficiency", &Stack::p2p_efficiency, Unit::number, kFraction},
@@ -100,7 +102,7 @@ void read_constant(const DocNode& node, const std::string& path, Problems& probl
 template <class T, size_t N>
 void read_constants(MapReader& map, const Entry<T> (&entries)[N], T& out, bool all) {
   for (const auto& e : entries)
-    if (const DocNode* node = all ? map.require(e.key) : map.find(e.key))
+    if (const DocNode* node = all && !e.may_miss ? map.require(e.key) : map.find(e.key))
       read_constant(*node, map.path_of(e.key), map.problems(), out.*e.field, e.unit, e.range);
 }
 

@@ -106,7 +106,7 @@ LayoutSpec read_layout(const DocNode& node, Problems& problems) {
   reader.optional("sequence_parallel", layout.sequence_parallel);
   reader.optional("zero", layout.zero, IntRange{0, 3});
   reader.optional("scatter_gather", layout.scatter_gather);
-  reader.optional("stage_layers", layout.stage_layers, IntRange{1, 100'000});
+  reader.optional("stage_layers", layout.stage_layers, IntRange{0, 100'000});
   if (const DocNode* order = reader.find("order")) read_order(*order, layout, problems);
   reader.refuse_not_modelled({"expert_tp"});
   reader.finish();

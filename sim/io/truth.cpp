@@ -193,7 +193,7 @@ void read_layout(const DocNode& row, const DocNode& node, Scenario& s) {
   s.precision.compute = fp8 ? DType::fp8 : s.precision.params;
   if (holds(precision, "fp16 gradient")) s.precision.grads = DType::fp16;
   if (holds(precision, "bf16 grads")) s.precision.grads = DType::bf16;
-  s.overlap = {.grad_reduce = false};
+  s.overlap = {.grad_reduce = false, .p2p = s.post_validation};
   if (const DocNode* overlap = node.find("overlap"); overlap && overlap->kind == NodeKind::map)
     s.overlap = {flag_of(*overlap, "grad_reduce"), flag_of(*overlap, "param_gather") && l.zero > 0,
                  flag_of(*overlap, "tp_comm") && l.tp > 1, flag_of(*overlap, "p2p") && l.pp > 1};

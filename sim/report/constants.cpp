@@ -34,6 +34,7 @@ std::vector<NamedConstant> constants_of(const Scenario& scenario) {
   add("stack.memory_efficiency", s.memory_efficiency);
   add("stack.kernel_floor_s", s.kernel_floor_s);
   add("stack.host_per_kernel_s", s.host_per_kernel_s);
+  add("stack.host_per_exchange_s", s.host_per_exchange_s);
   add("stack.overlap_slowdown", s.overlap_slowdown);
   add("stack.network_efficiency", s.network_efficiency);
   add("stack.p2p_efficiency", s.p2p_efficiency);

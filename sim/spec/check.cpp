@@ -150,6 +150,11 @@ void check_pipeline(Checker& c) {
       c.refuse("layout.stage_layers", "E-LAYOUT-STAGES",
                "stage_layers sums to " + num(sum) + ", and the model has " + num(m.layers) + " layers");
     for (const int n : l.stage_layers) longest = std::max<int64_t>(longest, n);
+    for (size_t i = 1; i + 1 < l.stage_layers.size(); ++i)
+      if (l.stage_layers[i] == 0)
+        c.refuse("layout.stage_layers", "E-LAYOUT-STAGES",
+                 "chunk " + num(int64_t(i)) + " of stage_layers has no layers",
+                 "only the first, with the embedding, and the last, with the head, can do without");
   } else if (m.layers % chunks != 0) {
     c.refuse("layout.pp", "E-LAYOUT-LAYERS",
              "layers " + num(m.layers) + " is not a multiple of " + count + " = " + num(chunks),

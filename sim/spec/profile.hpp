@@ -137,10 +137,13 @@ struct CollectiveAlgorithm {
 // Constants that belong to the software rather than to the chip; one set per software generation.
 struct Stack {
   std::string name, help;
-  Constant gemm_scale;                 // multiplies GEMM times
-  Constant memory_efficiency;          // fraction of HBM bandwidth that memory-bound passes reach
-  Constant kernel_floor_s;             // least time of any kernel on the device, s
-  Constant host_per_kernel_s;          // CPU time to issue one kernel, s
+  Constant gemm_scale;         // multiplies GEMM times
+  Constant memory_efficiency;  // fraction of HBM bandwidth that memory-bound passes reach
+  Constant kernel_floor_s;     // least time of any kernel on the device, s
+  Constant host_per_kernel_s;  // CPU time to issue one kernel, s
+  Constant host_per_exchange_s{
+      0, Basis::guess, "not given"};   // idle compute before a forward or backward where transfers between
+                                       // stages block: the host waits for them before it issues kernels, s
   Constant overlap_slowdown;           // extra time of compute beside a collective, fraction
   Constant network_efficiency;         // fraction of the NIC line rate that collectives reach
   Constant p2p_efficiency;             // the same for stage-to-stage transfers

@@ -84,6 +84,7 @@ void flops(Scenario& s, double factor) {
 void launch(Scenario& s, double factor) {
   scale(s.stack.kernel_floor_s, factor);
   scale(s.stack.host_per_kernel_s, factor);
+  scale(s.stack.host_per_exchange_s, factor);
 }
 
 void batch(Scenario& s, double factor) { s.batch.global = whole(s.batch.global, factor, "batch.global"); }

@@ -35,26 +35,18 @@ std::vector<std::vector<Row>> questions(const std::string& file) {
   return rows;
 }
 
-// Steps that differ by less than the 3.5 % between runs of one site may change places.
 TEST(ZeroBubbleSteps, SchedulesComeInTheMeasuredOrder) {
-  int pairs = 0, swapped = 0, exact = 0;
+  int pairs = 0;
   const auto groups = questions("tests/oracle/zero_bubble_steps.yaml");
   EXPECT_EQ(groups.size(), 12u);
-  for (const auto& group : groups) {
-    const int before = swapped;
+  for (const auto& group : groups)
     for (const auto& a : group)
       for (const auto& b : group) {
         if (a.measured >= b.measured) continue;
         ++pairs;
-        if (a.predicted < b.predicted) continue;
-        ++swapped;
-        EXPECT_LT(b.measured / a.measured, 1.035) << a.id << " was faster than " << b.id;
+        EXPECT_LT(a.predicted, b.predicted) << a.id << " was faster than " << b.id;
       }
-    exact += swapped == before;
-  }
   EXPECT_EQ(pairs, 71);
-  EXPECT_LE(swapped, 4);
-  EXPECT_GE(exact, 8);
 }
 
 }  // namespace
