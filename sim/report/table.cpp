@@ -138,7 +138,7 @@ std::string critical_text(const Report& r, TableStyle style) {
 
 std::string links_text(const Report& r, TableStyle style) {
   if (r.link_classes.empty()) return "";
-  std::string text = heading("links: bytes of a step, and shares of their capacity over the step", style);
+  std::string text = heading("links: bytes of a step; GB/s that traffic can use", style);
   text += fmt::format("  {:<18} {:>7} {:>7} {:>10} {:>10} {:>10} {:>7} {:>7} {:>7}\n", "class", "links",
                       "used", "GB/s", "mean", "largest", "busy", "mean", "peak");
   for (const auto& c : r.link_classes)
@@ -146,10 +146,11 @@ std::string links_text(const Report& r, TableStyle style) {
                         c.link_class, c.links, c.used, c.capacity_bytes_per_s / 1e9, bytes(c.mean_bytes),
                         bytes(c.largest_bytes), 100 * c.busy_share, 100 * c.mean_share,
                         c.peak_share ? fmt::format("{:.1f} %", 100 * *c.peak_share) : "-");
+  text += "  busy: with any traffic; shares of the GB/s: mean of the step, peak of its fullest hundredth\n";
   for (const auto& l : r.most_loaded) {
     text += fmt::format("  {} ({} alike) {:.1f} %:", l.link, l.links, 100 * l.mean_share);
     for (const auto& t : l.traffic)
-      text += fmt::format(" {} {} x{} {}{}", axis_name(t.axis), t.what, t.group_size, bytes(t.bytes),
+      text += fmt::format(" {} {} of {} ranks {}{}", axis_name(t.axis), t.what, t.group_size, bytes(t.bytes),
                           &t == &l.traffic.back() ? "" : ",");
     text += "\n";
   }
