@@ -8,6 +8,7 @@
 
 #include "calibration/import/parts.hpp"
 #include "sim/base/text.hpp"
+#include "sim/io/nccl_log.hpp"
 #include "sim/spec/names.hpp"
 
 namespace rehearse::calibration::importing {

@@ -8,6 +8,7 @@
 
 #include "calibration/import/parts.hpp"
 #include "sim/base/text.hpp"
+#include "sim/io/nccl_log.hpp"
 #include "sim/spec/names.hpp"
 
 namespace rehearse::calibration::importing {
@@ -16,25 +17,6 @@ namespace {
 bool is_integer(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
 }
-
-// Behind the tags that mpirun and srun put before a line: "[1,0]<stdout>:", "0: ".
-size_t start_of(std::string_view line) {
-  size_t at = std::min(line.find_first_not_of(" \t"), line.size());
-  if (at < line.size() && line[at] == '[') {
-    const size_t tag = line.find(">:", at);
-    if (tag != std::string_view::npos && line.find("<std", at) < tag) at = tag + 2;
-  } else {
-    const size_t digits = line.find_first_not_of("0123456789", at);
-    if (digits != std::string_view::npos && digits > at && line[digits] == ':') at = digits + 1;
-  }
-  return std::min(line.find_first_not_of(" \t", at), line.size());
-}
-
-struct Device {
-  int rank;
-  std::string host, name;
-  int local;
-};
 
 class Reader {
  public:
@@ -46,26 +28,23 @@ class Reader {
     if (columns_.empty())
       refuse(file_, {"", last_.number}, 1, "E-IMPORT-HEADER", "no header of a table in it");
     if (rows_ == 0) refuse(file_, last_, 1, "E-IMPORT-ROW", "the table has no rows");
-    if (!failed_.empty()) reject_wrong(out_, rows_tell_, failed_);
+    if (!remarks_.failed.empty()) reject_wrong(out_, rows_tell_, "the log says " + quote(remarks_.failed));
+    if (out_.environment.collectives_library.empty()) out_.environment.collectives_library = remarks_.library;
     if (empty_rows_) out_.notes.push_back(fmt::format("{} rows of 0 bytes left out", empty_rows_));
   }
 
  private:
   void take(const Line& line) {
     last_ = line;
-    const size_t start = start_of(line.text);
-    std::string_view body = line.text.substr(start);
-    const bool comment = body.starts_with('#');
-    if (comment) body.remove_prefix(1);
-    auto words = words_of(body);
-    for (auto& word : words) word.column += static_cast<int>(start) + comment;
+    const LogLine read = log_line(line.text);
+    const auto& words = read.words;
     if (words.empty()) return;
     if (words.size() > 1 && words[0].text == "size" && words[1].text == "count") return header(line, words);
-    if (words[0].text == "Rank") return device(line, words);
+    if (words[0].text == "Rank") return device(line, read);
     // What has a count and a type is a row, whatever its first field became.
     const bool broken_row = !columns_.empty() && !ended_ && words.size() > 3 && is_integer(words[1].text) &&
                             nccl_type(words[2].text).has_value();
-    if (comment || (!is_integer(words[0].text) && !broken_row)) return remark(line, body);
+    if (read.comment || (!is_integer(words[0].text) && !broken_row)) return remark(line, read.body);
     if (words.size() > 1 && words[1].text == "Rank") return;
     if (columns_.empty()) {
       if (words.size() >= 8 && is_integer(words[1].text))
@@ -78,67 +57,32 @@ class Reader {
 
   // What a log says beside its table.
   void remark(const Line& line, std::string_view body) {
-    const std::string_view starting = "Collective test starting: ";
-    if (const size_t at = body.find(starting); at != std::string_view::npos)
-      program_ = body.substr(at + starting.size());
-    if (const size_t at = body.find("nccl-library="); at != std::string_view::npos)
-      version(body.substr(at + 13));
-    if (const size_t at = body.find("_perf");
-        at != std::string_view::npos && program_.empty() && columns_.empty()) {
-      const size_t begin = body.substr(0, at).find_last_of(" \t/");
-      program_ = body.substr(begin == std::string_view::npos ? 0 : begin + 1, at);
-    }
-    const bool wrong = body.find("Out of bounds values") != std::string_view::npos ||
-                       body.find("Bitwise mismatches") != std::string_view::npos;
-    if (wrong && body.find("FAILED") != std::string_view::npos)
-      failed_ = "the log says " + quote(body.substr(body.find_first_not_of(" \t")));
-    const bool sum = wrong || body.find("Avg bus bandwidth") != std::string_view::npos;
-    if (!sum) return;
+    if (!remarks_.note(body, !columns_.empty())) return;
     if (columns_.empty())
       refuse(file_, line, 1, "E-IMPORT-HEADER", "the table's end stands before any header");
     ended_ = rows_ > 0;
   }
 
-  // 22903 = 2.29.3
-  void version(std::string_view digits) {
-    int code = 0;
-    for (const char c : digits.substr(0, std::min<size_t>(digits.find_first_not_of("0123456789"), 9)))
-      code = code * 10 + (c - '0');
-    if (out_.environment.collectives_library.empty() && code > 0)
-      out_.environment.collectives_library =
-          fmt::format("NCCL {}.{}.{}", code / 10000, code / 100 % 100, code % 100);
-  }
-
-  // "Rank  0 Group  0 Pid 1887 on worker-1 device  0 [0x8d] NVIDIA H100 80GB HBM3"
-  void device(const Line& line, const std::vector<Word>& words) {
-    Device d{-1, "", "", -1};
-    for (size_t i = 0; i + 1 < words.size(); ++i) {
-      const std::string_view word = words[i].text, next = words[i + 1].text;
-      if (word == "Rank" && is_integer(next)) d.rank = std::stoi(std::string(next.substr(0, 9)));
-      if (word == "on") d.host = next;
-      if (word == "device" && is_integer(next)) {
-        d.local = std::stoi(std::string(next.substr(0, 9)));
-        for (size_t j = i + 3; j < words.size(); ++j)
-          d.name += (d.name.empty() ? "" : " ") + std::string(words[j].text);
-        break;
-      }
-    }
-    if (d.rank < 0 || d.local < 0) return;
+  void device(const Line& line, const LogLine& read) {
+    auto found = log_device(read);
+    if (!found) return;
+    const LogDevice& d = *found;
+    const int column = read.words[0].column;
     if (!columns_.empty())
-      refuse(file_, line, words[0].column, "E-IMPORT-TWO", "a second list of ranks: two logs in one file");
+      refuse(file_, line, column, "E-IMPORT-TWO", "a second list of ranks: two logs in one file");
     if (!seen_.insert(d.rank).second)
-      refuse(file_, line, words[0].column, "E-IMPORT-RANKS",
+      refuse(file_, line, column, "E-IMPORT-RANKS",
              fmt::format("rank {} stands twice: every process ran on its own", d.rank),
              "nccl-tests was built without MPI=1");
     if (options_.gpu.empty() && !devices_.empty() && d.name != devices_[0].name)
-      refuse(file_, line, words[0].column, "E-IMPORT-RANKS",
+      refuse(file_, line, column, "E-IMPORT-RANKS",
              fmt::format("rank {} is on {}, rank {} on {}", d.rank, quote(d.name), devices_[0].rank,
                          quote(devices_[0].name)),
              "say --gpu NAME if that is one kind of device");
-    devices_.push_back(std::move(d));
+    devices_.push_back(*std::move(found));
   }
 
-  void header(const Line& line, const std::vector<Word>& words) {
+  void header(const Line& line, const std::vector<LogWord>& words) {
     if (!columns_.empty())
       refuse(file_, line, words[0].column, "E-IMPORT-TWO", "a second table in one file", "one table a file");
     static constexpr std::string_view kKnown[] = {"size",  "count", "type",  "redop", "root",
@@ -178,7 +122,7 @@ class Reader {
       if (!options_.ranks && !options_.nodes && count != ranks / nodes)
         refuse(file_, line, 1, "E-IMPORT-RANKS", "nodes have different numbers of ranks");
     auto op = options_.op;
-    if (!op) op = op_in(program_);
+    if (!op) op = op_in(remarks_.program);
     if (!op) op = op_in(file_);
     if (!op)
       refuse(file_, line, 1, "E-IMPORT-OP", "neither log nor file name says which collective this is",
@@ -189,7 +133,7 @@ class Reader {
     if (out_.environment.device.empty() && !devices_.empty()) out_.environment.device = devices_[0].name;
   }
 
-  void row(const Line& line, const std::vector<Word>& words) {
+  void row(const Line& line, const std::vector<LogWord>& words) {
     const size_t stamp = columns_.back() == "timestamp" ? 1 : 0, expected = columns_.size() + stamp;
     if (words.size() != expected)
       refuse(file_, line, words.back().column, "E-IMPORT-ROW",
@@ -215,7 +159,7 @@ class Reader {
     out_.samples.push_back(sample_of(r, job_, options_.dtype.value_or(*dtype)));
   }
 
-  void field(const Line& line, const std::string& column, const Word& word, NcclRow& r) {
+  void field(const Line& line, const std::string& column, const LogWord& word, NcclRow& r) {
     double value = 0;
     if (column == "type") {
       r.type = word.text;
@@ -245,14 +189,13 @@ class Reader {
   const ImportOptions& options_;
   Imported& out_;
   std::vector<std::string> columns_;
-  std::vector<Device> devices_;
+  std::vector<LogDevice> devices_;
   std::set<int> seen_;
-  std::string program_;
+  LogRemarks remarks_;
   Job job_{};
   Line last_{"", 1};
   int rows_ = 0, empty_rows_ = 0;
   bool ended_ = false, rows_tell_ = false;  // which size has wrong results
-  std::string failed_;                      // the log's last word on them
 };
 
 }  // namespace

@@ -19,8 +19,6 @@ struct Word {
   std::string_view text;
   int column;  // from 1
 };
-// Words between blanks; columns count within the whole line.
-std::vector<Word> words_of(std::string_view line);
 
 [[noreturn]] void refuse(const std::string& file, const Line& line, int column, std::string code,
                          std::string message, std::string hint = {});
@@ -42,8 +40,6 @@ struct NcclRow {
   };
   std::vector<Half> halves;  // out of place, in place
 };
-// The operation of the name of a program or a file ("all_reduce_perf"); nothing where none is in it.
-std::optional<CollectiveOp> op_in(std::string_view name);
 
 // What a row says against itself, if anything: code and message.
 struct Contradiction {
@@ -56,7 +52,7 @@ struct Job {
   CollectiveOp op;
   int nodes, per_node;
 };
-// The row as a sample; of two halves the faster one.
+// The row as a sample; of two halves the faster one. Rejected where either had wrong results.
 Sample sample_of(const NcclRow& row, const Job& job, DType dtype);
 
 // What a log that found wrong results says of them at its end: where no row tells which size they are of,
