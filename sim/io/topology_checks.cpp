@@ -100,6 +100,23 @@ std::string find_cut(const Fabric& fabric) {
   return {};
 }
 
+// Of the overrides in order the one with which the network is cut; nothing where it is without any.
+std::optional<size_t> cutting_override(const Cluster& cluster) {
+  const auto is_cut = [&](size_t first) {
+    Cluster some = cluster;
+    some.overrides.resize(first);
+    some.placement.clear();
+    return !find_cut(Fabric(some)).empty();
+  };
+  if (cluster.fabric == FabricShape::links && is_cut(0)) return {};
+  size_t whole = 0, cut = cluster.overrides.size();
+  while (cut - whole > 1) {
+    const size_t middle = whole + (cut - whole) / 2;
+    (is_cut(middle) ? cut : whole) = middle;
+  }
+  return cut - 1;
+}
+
 class PlacementReader {
  public:
   PlacementReader(const std::string& path, const std::string& text, Cluster& cluster, Problems& problems)
@@ -216,9 +233,16 @@ void check_network(const DocNode& node, const std::string& path, const Cluster& 
     return refuse_unknown(*overrides, below + "overrides", fabric, problems);
   const std::string why = find_cut(fabric);
   if (why.empty()) return;
-  const bool by_override = !cluster.overrides.empty();
-  problems.add(by_override ? overrides->mark : node.find("fabric")->mark,
-               below + (by_override ? "overrides" : "fabric"), "E-CLUSTER-CUT", "the network is cut: " + why);
+  const auto by = cutting_override(cluster);
+  if (!by)
+    return problems.add(node.find("fabric")->mark, below + "fabric", "E-CLUSTER-CUT",
+                        "the network is cut: " + why);
+  const std::string& link = cluster.overrides[*by].link;
+  problems.add(overrides->items[*by].mark, item_path(below + "overrides", *by), "E-CLUSTER-CUT",
+               "the network is cut: " + why,
+               link.empty() ? ""
+                            : "a link stands for all its cables: to lose some, write {link: " + link +
+                                  ", slow: 0.5} with what is left of its rate");
 }
 
 }  // namespace rehearse
