@@ -216,7 +216,10 @@ MapReader::MapReader(const DocNode& node, std::string path, Problems& problems)
     : node_(node), path_(std::move(path)), problems_(problems), usable_(node.kind == NodeKind::map) {
   if (!usable_)
     problems_.add(node.mark, path_, "E-TYPE",
-                  (path_.empty() ? "the file" : path_) + " must be a mapping, not " + describe(node));
+                  (path_.empty() ? "the file" : path_) + " must be a mapping, not " + describe(node),
+                  path_.empty() || node.kind != NodeKind::scalar
+                      ? ""
+                      : "keys go below it: {KEY: VALUE}, or --set " + path_ + ".KEY=VALUE");
 }
 
 const DocNode* MapReader::find(std::string_view key) {

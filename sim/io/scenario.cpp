@@ -62,6 +62,14 @@ std::string folder_of_value(const DocNode& value, const Context& context) {
 }
 
 void read_cluster(DocNode& node, Scenario& scenario, Context& context) {
+  if (node.kind == NodeKind::scalar) {
+    const bool set = node.mark.source && node.mark.source->file.starts_with("--set ");
+    const std::string file = printable(node.text);
+    return context.problems.add(node.mark, "cluster", "E-TYPE",
+                                "cluster must be a mapping, not " + describe(node),
+                                set ? "a topology goes below it: --set cluster.topology=" + file
+                                    : "a topology goes below it: cluster: {topology: " + file + "}");
+  }
   MapReader outer(node, "cluster", context.problems);  // for its check that this is a mapping
   if (node.kind != NodeKind::map) return;
   DocNode* topology = node.find("topology");
