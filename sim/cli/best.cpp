@@ -36,7 +36,7 @@ bool read_options(const Invocation& invocation, BestOptions& options, std::ostre
       "only points that need no more a GPU, as in 72GiB")(
       "rank", po::value(&options.ranks)->value_name("SETTINGS"),
       "where the base varied by 'KEY=VALUE; KEY=VALUE' stands (repeatable)")(
-      "error", po::value(&options.error)->value_name("PERCENT"), "known error of the predictions")(
+      "error", po::value(&options.error)->value_name("PERCENT"), "known error of the predictions, as in 8.5")(
       "score", po::value(&options.score)->value_name("FILE"),
       "the same out of a score --json: the mean of its families")(
       "family", po::value(&options.family)->value_name("NAME"), "or that of one of them")(
@@ -57,7 +57,9 @@ std::optional<KnownError> read_error(const BestOptions& options) {
   if (!options.score.empty())
     return read_known_error(options.score, read_file(options.score), options.family);
   if (options.error.empty()) return {};
-  const auto percent = parse_number(options.error);
+  std::string_view text = options.error;
+  if (text.ends_with('%')) text.remove_suffix(1);
+  const auto percent = parse_number(text);
   if (!percent.value || *percent.value < 0)
     refuse("--error " + quote(options.error) + " is no percentage", "as in --error 8.5");
   return KnownError{*percent.value / 100, "--error"};

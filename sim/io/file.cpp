@@ -6,13 +6,15 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <string_view>
 
 namespace rehearse {
 
 namespace fs = std::filesystem;
 
-[[noreturn]] static void refuse(const std::string& path, const Place& named, const std::string& why) {
-  InputError error{named, "", "E-FILE-READ", "cannot read '" + shown_path(path) + "': " + why, ""};
+[[noreturn]] static void refuse(const std::string& path, const Place& named, const std::string& why,
+                                const std::string& hint = {}) {
+  InputError error{named, "", "E-FILE-READ", "cannot read '" + shown_path(path) + "': " + why, hint};
   if (error.place.file.empty()) error.place.file = shown_path(path);
   throw InputErrors(std::move(error));
 }
@@ -42,6 +44,10 @@ std::string read_file(const std::string& path, const Place& named, size_t limit)
     text = slurp(in, limit, error ? 0 : size);
     if (in.bad()) refuse(path, named, "reading failed");
   }
+  if (text.starts_with(std::string_view("SQLite format 3\0", 16)))
+    refuse(path, named, "it is a store of results, no text",
+           "stores are read by rehearse best STUDY --store FILE, rehearse sweep STUDY --store FILE, rehearse "
+           "merge FILE... and rehearse report FILE");
   if (text.size() > limit) refuse(path, named, "it is longer than " + std::to_string(limit >> 20) + " MiB");
   return text;
 }

@@ -223,3 +223,20 @@ TEST_F(BestCommand, RefusesWhatItCannotAnswer) {
   EXPECT_THAT(run("best free.yaml --by energy").err, HasSubstr("prices: {watts"));
   EXPECT_THAT(run("best free.yaml").out, Not(HasSubstr("$/step")));
 }
+
+// A store where a scenario or a study is wanted is binary: it is named, and not shown.
+TEST_F(BestCommand, NamesAStoreThatStandsForAStudy) {
+  for (const char* command : {"best", "sweep", "run", "check", "compare", "ledger", "sensitivity", "score"}) {
+    const ProgramRun done = run(std::string(command) + " small.sqlite");
+    EXPECT_EQ(done.status, 2) << command;
+    EXPECT_THAT(done.err, AllOf(HasSubstr("cannot read 'small.sqlite': it is a store of results, no text "
+                                          "[E-FILE-READ]"),
+                                HasSubstr("rehearse best STUDY --store FILE"), Not(HasSubstr("??"))))
+        << command;
+  }
+}
+
+TEST_F(BestCommand, TakesAnErrorWithItsSign) {
+  EXPECT_EQ(run("best study.yaml --error 8.5%").out, run("best study.yaml --error 8.5").out);
+  EXPECT_EQ(run("best study.yaml --error %").status, 2);
+}
