@@ -60,6 +60,12 @@ TEST(Compare, RefusesWhatCannotBeCompared) {
               HasSubstr("--with: 'layout.tp' is no KEY=VALUE [E-CLI]"));
   EXPECT_THAT(rehearse_("compare 7b-8xa100-dp.yaml --with ' ; '").err,
               HasSubstr("--with names no setting [E-CLI]"));
+  EXPECT_THAT(
+      rehearse_("sensitivity 7b-8xa100-dp.yaml --against 'layout.tp=16 layout.dp=8'").err,
+      HasSubstr("--against: 'layout.tp=16 layout.dp=8' holds two settings, and only ';' separates them "
+                "[E-CLI]\n  hint: write --against 'layout.tp=16; layout.dp=8'"));
+  EXPECT_THAT(rehearse_("compare 7b-8xa100-dp.yaml --with 'layout.tp=2, layout.dp=4'").err,
+              HasSubstr("write --with 'layout.tp=2; layout.dp=4'"));
   const ProgramRun bad = rehearse_("compare 7b-8xa100-dp.yaml --with 'layout.tp=3'");
   EXPECT_EQ(bad.status, 2);
   EXPECT_EQ(bad.out, "");
