@@ -63,8 +63,9 @@ Json to_json(const Scenario& s, const std::vector<AxisPlan>& axes, const std::ve
 std::string to_table(const Scenario& s, const std::vector<AxisPlan>& axes,
                      const std::vector<ChunkPlan>& chunks) {
   std::string text = fmt::format("{}\n", s.name);
-  text += fmt::format("  ranks          {} on {} node{} x {} GPUs ({})\n", s.cluster.gpus(), s.cluster.nodes,
-                      s.cluster.nodes == 1 ? "" : "s", s.cluster.gpus_per_node, s.cluster.gpu);
+  text += fmt::format("  ranks          {} on {} node{} x {} GPU{} ({})\n", s.cluster.gpus(), s.cluster.nodes,
+                      s.cluster.nodes == 1 ? "" : "s", s.cluster.gpus_per_node,
+                      s.cluster.gpus_per_node == 1 ? "" : "s", s.cluster.gpu);
   text += fmt::format("  NVLink         {:g} GB/s a GPU and direction{}\n", s.cluster.nvlink.value / 1e9,
                       s.cluster.nvlink_of_profile ? ", the profile's: the topology gives none" : "");
   for (const auto& a : axes)

@@ -24,9 +24,9 @@ std::string rate_text(BytesPerSec rate) {
 
 std::string heading(const TopologyView& view) {
   const Cluster& c = view.fabric.cluster();
-  std::string text =
-      fmt::format("{}: {} node{} x {} {} = {} GPUs", c.name.empty() ? "topology" : c.name, c.nodes,
-                  c.nodes == 1 ? "" : "s", c.gpus_per_node, c.gpu, c.nodes * c.gpus_per_node);
+  std::string text = fmt::format("{}: {} node{} x {} {} = {} GPU{}", c.name.empty() ? "topology" : c.name,
+                                 c.nodes, c.nodes == 1 ? "" : "s", c.gpus_per_node, c.gpu,
+                                 c.nodes * c.gpus_per_node, c.nodes * c.gpus_per_node == 1 ? "" : "s");
   if (c.live_nodes() < c.nodes) text += fmt::format(", {} of them up", c.gpus());
   text += '\n';
   if (view.nodes_presumed)
