@@ -8,13 +8,15 @@
 #include <boost/program_options.hpp>
 #include <cmath>
 #include <iostream>
+#include <map>
 
 #include "sim/base/text.hpp"
+#include "sim/cli/collective_against.hpp"
 #include "sim/cli/collective_group.hpp"
 #include "sim/cli/commands.hpp"
+#include "sim/cost/nccl_predict.hpp"
 #include "sim/cost/pcie.hpp"
 #include "sim/graph/ops.hpp"
-#include "sim/io/measured_collective.hpp"
 #include "sim/io/profile.hpp"
 #include "sim/io/topology.hpp"
 #include "sim/spec/names.hpp"
@@ -49,12 +51,13 @@ boost::program_options::options_description options_of(Words& w) {
       ("bytes", po::value(&w.bytes)->value_name("A..B"), "sizes as nccl-tests counts them: 8..8GiB")  //
       ("step", po::value(&w.step)->value_name("F"), "factor from size to size; default 2")            //
       ("against", po::value(&w.against)->value_name("FILE"),
-       "measured: output of nccl-tests, or a CSV; its sizes are used")  //
+       "measured: output of nccl-tests, or a CSV; its sizes are used, and of the times in place and out of "
+       "place the smaller")  //
       ("without-table", po::value(&w.without)->value_name("GLOB"),
-       "as if the profile had no such table files (repeatable)")                                       //
-      ("algo", po::value(&w.algo)->value_name("WORDS"), "as NCCL_ALGO: ring, or ring,tree, or ^tree")  //
-      ("proto", po::value(&w.proto)->value_name("WORDS"), "as NCCL_PROTO: ll, ll128, simple")          //
-      ("json", po::value(&w.json)->value_name("FILE|-"), "write JSON; - replaces the table")           //
+       "as if the profile had no such table files (repeatable)")                                           //
+      ("algo", po::value(&w.algo)->value_name("WORDS"), "as NCCL_ALGO: ring, or Ring,Tree, or ^NVLSTree")  //
+      ("proto", po::value(&w.proto)->value_name("WORDS"), "as NCCL_PROTO: ll, LL128, Simple, or ^LL128")   //
+      ("json", po::value(&w.json)->value_name("FILE|-"), "write JSON; - replaces the table")               //
       ("quiet", po::bool_switch(&w.quiet), "no notes on stderr");
   return all;
 }
@@ -66,7 +69,7 @@ uint8_t bits_of(const std::string& text, const Named<T> (&table)[N], const char*
   if (bits) return *bits;
   if (unknown.empty() && !text.empty())
     refuse_with("E-NCCL-ALGO", std::string(option) + " " + quote(text) + " leaves nothing");
-  refuse(std::string(option) + " does not know " + quote(unknown), suggest(unknown, names_in(table)));
+  refuse(std::string(option) + " does not know " + quote(unknown), suggest_nccl(unknown, table));
 }
 
 double bytes_of_word(std::string_view word) {
@@ -138,12 +141,33 @@ std::shared_ptr<const DeviceProfile> without_tables(std::shared_ptr<const Device
   return less;
 }
 
-double bus_factor(CollectiveOp op, double n) {
-  if (op == CollectiveOp::all_reduce) return 2 * (n - 1) / n;
-  return op == CollectiveOp::send_recv || op == CollectiveOp::broadcast ? 1 : (n - 1) / n;
+// How often the bytes that the algorithm moves over the links that bound a ring, NICs or NVLink inside one
+// node, go into what the ring moves: above 1 where switches reduce or a tree joins two nodes.
+double spared(CollectiveOp op, const GroupShape& shape, std::string_view algorithm) {
+  const double ring = bytes_sent_per_rank(op, shape.ranks, 1);
+  const bool switches = algorithm.starts_with("nvls") || algorithm.starts_with("collnet");
+  if (shape.nodes == 1)  // who gathers or scatters receives or sends all of it, whatever the switch does
+    return op == CollectiveOp::all_reduce && switches ? std::max(1.0, ring) : 1;
+  if (op != CollectiveOp::all_reduce && op != CollectiveOp::all_gather && op != CollectiveOp::reduce_scatter)
+    return 1;
+  CollectiveCase c;
+  c.op = op, c.ranks = shape.ranks, c.nodes = shape.nodes, c.per_node = shape.per_node, c.bytes = 1;
+  return std::max(1.0, ring / wire_bytes(c, algorithm, "simple"));
 }
 
-CollectiveRow price(const Scenario& s, const CollectiveGroup& group, CollectiveOp op, double bytes) {
+// Bytes/s that bound busbw. What a rank sends in an all_to_all leaves its domain but for the share of its
+// fellows: (n-1)/(n-g) times the rank's part of the NICs' rate, (n-1)/n x N/(N-1) on N domains of g.
+double link_bound(const Cluster& cluster, const CollectiveGroup& group, CollectiveOp op) {
+  const GroupShape& shape = group.shape;
+  if (shape.nodes == 1) return shape.nvlink ? cluster.nvlink.value : group.on_links.value;
+  const double rate = std::min(cluster.port() * group.ports, group.on_links).value;
+  if (op != CollectiveOp::all_to_all) return rate;
+  const double n = shape.ranks, g = shape.per_node;
+  return rate / g * (n - 1) / (n - g);
+}
+
+CollectiveRow price(const Scenario& s, const CollectiveGroup& group, CollectiveOp op, double bytes,
+                    double link) {
   CollectiveRow row;
   row.bytes = bytes;
   const auto cost = group_collective(s, op, group.shape, Bytes(bytes), group.ports, group.hop_latency);
@@ -161,6 +185,8 @@ CollectiveRow price(const Scenario& s, const CollectiveGroup& group, CollectiveO
   }
   row.algbw = bytes / row.time_s;
   row.busbw = row.algbw * bus_factor(op, group.shape.ranks);
+  const double times = spared(op, group.shape, row.algorithm);
+  row.fewer_bytes = times > 1 + 1e-9, row.link_bound = link * times;
   return row;
 }
 
@@ -177,22 +203,33 @@ void compare(CollectiveAnswer& answer) {
 }
 
 // Sizes, with their measured times where there are any.
-std::vector<MeasuredCollective::Row> rows_of(const Words& w, CollectiveOp op) {
+std::vector<MeasuredCollective::Row> rows_of(const Words& w, const AskedCollective& asked,
+                                             const DeviceProfile& profile) {
   std::vector<MeasuredCollective::Row> rows;
   if (w.against.empty()) {
     if (w.bytes.empty()) refuse("--bytes or --against is missing", "--bytes 8..8GiB");
-    for (const double bytes : sizes_of(w)) rows.push_back({bytes, 0});
+    for (const double bytes : sizes_of(w)) rows.push_back({bytes, 0, 0, {}});
     return rows;
   }
   if (!w.bytes.empty()) refuse("--against brings its own sizes", "leave --bytes out");
   const auto measured = read_measured_collective(w.against);
-  if (measured.op && *measured.op != op)
-    refuse_with("E-AGAINST", quote(w.against) + " is of " + std::string(name_of(kOpNames, *measured.op)) +
-                                 ", not " + std::string(name_of(kOpNames, op)));
-  if (measured.op && measured.nodes * measured.per_node != w.ranks)
-    refuse_with("E-AGAINST", fmt::format("{} is of {} ranks, not {}", quote(w.against),
-                                         measured.nodes * measured.per_node, w.ranks));
+  check_measured(measured, w.against, asked);
+  const std::string other = other_gpu(measured, w.against, profile);
+  if (!w.quiet && !other.empty()) std::cerr << "warning: " << other << '\n';
   return measured.rows;
+}
+
+// Algorithms whose predictions no links allow, with how many sizes.
+void warn_of_impossible(const CollectiveAnswer& answer) {
+  std::map<std::string, std::pair<int, double>> found;
+  for (const auto& row : answer.rows)
+    if (row.above_links()) ++found[row.algorithm].first, found[row.algorithm].second = row.link_bound;
+  for (const auto& [algorithm, at] : found)
+    std::cerr << fmt::format(
+        "warning: at {} size{} busbw of {} is above the {:.4g} GB/s that the links allow: the profile's "
+        "tables "
+        "are of faster ones, and the prediction is not to be trusted [W-PROFILE-RANGE]\n",
+        at.first, at.first == 1 ? "" : "s", algorithm, at.second * 1e-9);
 }
 
 CollectiveAnswer answer_of(Words& w, CollectiveOp op, const DataRoots& roots) {
@@ -218,11 +255,10 @@ CollectiveAnswer answer_of(Words& w, CollectiveOp op, const DataRoots& roots) {
   answer.op = op;
   answer.topology = cluster.name, answer.profile = s.profile->name, answer.network = cluster.network;
   answer.ranks = w.ranks, answer.nodes = group.shape.nodes, answer.per_node = group.shape.per_node;
-  answer.link = group.shape.nodes > 1 ? std::min(cluster.port() * group.ports, group.on_links).value
-                : !group.shape.nvlink ? cluster.pcie.value
-                                      : cluster.nvlink.value;
-  for (const auto& size : rows_of(w, op)) {
-    answer.rows.push_back(price(s, group, op, size.bytes));
+  answer.link = link_bound(cluster, group, op);
+  const AskedCollective asked{op, w.ranks, w.ranks / w.per_node, group.shape.nodes};
+  for (const auto& size : rows_of(w, asked, *s.profile)) {
+    answer.rows.push_back(price(s, group, op, size.bytes, answer.link));
     if (size.seconds > 0) answer.rows.back().measured_s = size.seconds;
   }
   compare(answer);
@@ -248,6 +284,7 @@ int command_collective(const Invocation& invocation, std::ostream& out) {
       std::any_of(answer.rows.begin(), answer.rows.end(), [](const auto& row) { return row.outside; });
   if (outside && !w.quiet)
     std::cerr << "warning: sizes or groups far from all tables of the profile [W-PROFILE-RANGE]\n";
+  if (!w.quiet) warn_of_impossible(answer);
   if (!w.json.empty()) write_output(w.json, collective_json(answer), out);
   if (w.json != "-") out << collective_text(answer);
   return kDone;

@@ -36,6 +36,7 @@ void head(const CollectiveAnswer& a, std::string& out) {
                  a.topology, a.profile, a.network.empty() ? "" : ", network " + a.network);
   out += "# predicted, not measured; nodes as NCCL counts them: what NVLink joins\n";
   for (const auto& table : a.left_out) out += "# without table " + table + "\n";
+  if (a.compared) out += "# measured: of the times in place and out of place the smaller\n";
   const char* more = a.compared ? "   measured   error" : "";
   out +=
       "#\n#       size         count      type   redop    root     time   algbw   busbw  algorithm       "
@@ -50,7 +51,7 @@ void foot(const CollectiveAnswer& a, std::string& out) {
   std::set<std::string> above;
   for (const auto& row : a.rows) {
     sum += row.busbw;
-    if (row.busbw > a.link * (1 + 1e-9)) above.insert(row.algorithm);
+    if (row.fewer_bytes && row.busbw > a.link * (1 + 1e-9)) above.insert(row.algorithm);
   }
   fmt::format_to(std::back_inserter(out), "# Avg bus bandwidth    : {:g}\n", sum / a.rows.size() * 1e-9);
   for (const auto& algorithm : above)
@@ -93,6 +94,9 @@ std::string collective_json(const CollectiveAnswer& a) {
                     {"busbw_GBps", row.busbw * 1e-9},
                     {"algorithm", row.algorithm},
                     {"protocol", row.protocol},
+                    {"links_busbw_GBps", row.link_bound * 1e-9},
+                    {"above_links", row.above_links()},
+                    {"fewer_bytes", row.fewer_bytes},
                     {"measured_us", row.measured_s ? Json(*row.measured_s * 1e6) : Json()},
                     {"error", row.measured_s ? Json(row.error()) : Json()}});
   const Json json{{"schema", 1},

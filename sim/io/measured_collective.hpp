@@ -5,22 +5,28 @@
 #include <string>
 #include <vector>
 
+#include "sim/base/error.hpp"
 #include "sim/spec/profile.hpp"
 
 namespace rehearse {
 
 struct MeasuredCollective {
-  // What a table says of itself; a log of nccl-tests does not.
+  // What the file says of itself; a log need not say any of it.
   std::optional<CollectiveOp> op;
-  int nodes = 0, per_node = 0;
+  std::optional<bool> reduces;  // by the redop of a log's rows
+  int ranks = 0, nodes = 0;     // 0: not said; nodes: of a log its hosts
+  std::string gpu;              // as a log names that of its first rank
+  Place of_op, of_ranks, of_reduces;
   struct Row {
     double bytes = 0, seconds = 0;  // the smaller of out of place and in place
+    double bus_factor = 0;          // busbw over bytes / time, as a log printed it; 0: not precise enough
+    Place place;
   };
   std::vector<Row> rows;  // in the order of the file
 };
 
 // Throws InputErrors with the line: E-AGAINST where the file holds no row, a row is cut or holds what is no
-// number, or rows are of several operations or groups; E-FILE-READ.
+// number, results were wrong, or rows are of several operations or groups; E-FILE-READ.
 MeasuredCollective read_measured_collective(const std::string& path);
 
 }  // namespace rehearse

@@ -194,7 +194,7 @@ void read_bits(MapReader& map, const char* key, const Named<T> (&table)[N], uint
     map.problem(node->mark, key, "E-NCCL-ALGO", map.path_of(key) + " leaves nothing: " + quote(text));
   } else {
     map.problem(node->mark, key, "E-CHOICE", map.path_of(key) + " cannot be " + quote(unknown),
-                suggest(unknown, names_in(table)));
+                suggest_nccl(unknown, table));
   }
 }
 

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "sim/base/names.hpp"
 
@@ -48,14 +49,29 @@ struct NcclFilter {
   bool operator==(const NcclFilter&) const = default;
 };
 
-// NCCL writes "nvlstree".
-inline std::string without_underscores(std::string_view name) {
+// NCCL writes "NVLSTree" and takes any case: "nvlstree" of both.
+inline std::string nccl_word(std::string_view name) {
   std::string text(name);
   std::erase(text, '_');
+  for (char& c : text)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
   return text;
 }
 
-// The bits of "ring", "ring,tree" or "^tree" (all but); nothing where a word is unknown, which is then in
+// "did you mean 'ring'? valid: tree, ring, ... nvls_tree, nvlstree", for a hint about an unknown word.
+template <class T, size_t N>
+std::string suggest_nccl(std::string_view word, const Named<T> (&table)[N]) {
+  std::vector<std::string> squeezed;
+  for (const auto& row : table) squeezed.push_back(nccl_word(row.name));
+  std::vector<std::string_view> valid;
+  for (size_t i = 0; i < N; ++i) {
+    valid.push_back(table[i].name);
+    if (squeezed[i] != table[i].name) valid.emplace_back(squeezed[i]);
+  }
+  return suggest(nccl_word(word), valid) + ", in any case; ^ in front: all but these";
+}
+
+// The bits of "ring", "Ring,Tree" or "^tree" (all but); nothing where a word is unknown, which is then in
 // `unknown`, or where nothing is left.
 template <class T, size_t N>
 std::optional<uint8_t> nccl_bits(std::string_view text, const Named<T> (&table)[N], std::string& unknown) {
@@ -65,10 +81,9 @@ std::optional<uint8_t> nccl_bits(std::string_view text, const Named<T> (&table)[
   for (size_t from = 0; from <= text.size();) {
     const size_t comma = std::min(text.find(',', from), text.size());
     const std::string_view word = text.substr(from, comma - from);
-    const auto* row = find_named(table, word);
-    for (size_t i = 0; i < N && !row; ++i)
-      if (without_underscores(table[i].name) == word) row = &table[i];
-    if (!row) {
+    const auto* row = std::find_if(
+        table, table + N, [&](const Named<T>& each) { return nccl_word(each.name) == nccl_word(word); });
+    if (row == table + N) {
       unknown = word;
       return std::nullopt;
     }

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -12,7 +13,9 @@
 namespace rehearse::test {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 const std::string kH100 = "--topology dgx-h100 --profile h100-sxm5-80gb ";
 
@@ -24,6 +27,37 @@ nlohmann::json answer(const std::string& words) {
   const ProgramRun run = collective(words + " --json -");
   EXPECT_EQ(run.status, 0) << run.err;
   return run.status == 0 ? nlohmann::json::parse(run.out) : nlohmann::json();
+}
+
+// A log of nccl-tests: its lines of ranks, then two rows of all_reduce over 16 ranks.
+std::string ranks_of(int hosts, int each, const std::string& gpu = "NVIDIA H100 80GB HBM3") {
+  std::string text;
+  for (int r = 0; r < hosts * each; ++r)
+    text += "#  Rank " + std::to_string(r) + " Group  0 Pid " + std::to_string(100 + r) + " on host" +
+            std::to_string(r / each) + " device " + std::to_string(r % each) + " [0x1b] " + gpu + "\n";
+  return text;
+}
+const std::string kStart = "# Collective test starting: all_reduce_perf\n";
+const std::string kRows =
+    "#       size         count      type   redop    root     time   algbw   busbw  #wrong     time   "
+    "algbw   busbw  #wrong\n"
+    "     1048576        262144     float     sum      -1    71.93   14.58   27.33      0    71.47   14.67   "
+    "27.51    N/A\n"
+    "    67108864      16777216     float     sum      -1    932.2   71.99  134.98      0    940.0   71.39  "
+    "133.86    N/A\n";
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  const size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return at == std::string::npos ? text : text.replace(at, from.size(), to);
+}
+
+// What is said of a log, of which all_reduce over two nodes of 8 is asked.
+ProgramRun against(const std::string& log, const std::string& op = "all_reduce",
+                   const std::string& group = "--ranks 16 --per-node 8") {
+  const TemporaryFolder folder;
+  std::ofstream(folder.file("log.txt")) << log;
+  return collective(op + " " + kH100 + group + " --against " + folder.file("log.txt"));
 }
 
 TEST(CollectiveCli, RowsHoldWhatTheContractNames) {
@@ -87,6 +121,99 @@ TEST(CollectiveCli, ComparesWithALogAndWithATable) {
   EXPECT_THAT(text.out, HasSubstr("# against measured     : median |error| 25.0 %, p90 50.0 %"));
 }
 
+TEST(CollectiveCli, TakesALogOfTheSameGroup) {
+  const std::string log = kStart + ranks_of(2, 8) + kRows;
+  for (const std::string& text :
+       {log, replaced(log, kStart, ""), replaced(log, "device 0 [", "device 1 ["),  // hosts do not tell
+        log + "# Out of bounds values : 0 OK\n# Avg bus bandwidth    : 80 FAILED\n",
+        replaced(kRows, "#wrong", "error") + "# Out of bounds values : 0 OK\n"}) {
+    const ProgramRun run = against(text);
+    EXPECT_EQ(run.status, 0) << run.err;
+    EXPECT_EQ(run.err, "") << text;
+  }
+  std::string tagged;
+  for (size_t at = 0, end = 0; (end = log.find('\n', at)) != std::string::npos; at = end + 1)
+    tagged += "[1,0]<stdout>:" + log.substr(at, end - at) + "\n";
+  EXPECT_EQ(against(tagged).status, 0);
+  EXPECT_THAT(against(tagged).out,
+              HasSubstr("# measured: of the times in place and out of place the smaller\n"));
+  EXPECT_THAT(collective("--help").out, HasSubstr("of the times in place"));
+}
+
+// Each at the line that says so.
+TEST(CollectiveCli, RefusesALogOfAnotherCollective) {
+  const std::string log = kStart + ranks_of(2, 8) + kRows;
+  struct Case {
+    std::string log, message;
+  };
+  for (const Case& c : std::initializer_list<Case>{
+           {kStart + ranks_of(1, 8) + kRows, "log.txt' is of 8 ranks, not 16 [E-AGAINST]"},
+           {kStart + ranks_of(4, 4) + kRows, "log.txt' is of 4 hosts, not 2 [E-AGAINST]"},
+           {replaced(log, "all_reduce", "all_gather"),
+            "log.txt' is of all_gather, not all_reduce [E-AGAINST]"},
+           {replaced(kRows, " sum ", "none "), "is of an operation that does not reduce, not of all_reduce"},
+           {kStart + ranks_of(2, 8) + ranks_of(2, 8) + kRows, "rank 0 stands twice [E-AGAINST]"},
+           {replaced(kRows, "71.99  134.98", "71.99  125.98"),
+            "busbw is 1.750 x size / time, which of all_reduce over 16 ranks is 1.875 [E-AGAINST]"}}) {
+    const ProgramRun run = against(c.log);
+    EXPECT_EQ(run.status, 2) << c.message;
+    EXPECT_THAT(run.err, HasSubstr(c.message));
+  }
+  EXPECT_THAT(against(kStart + ranks_of(1, 8) + kRows).err,
+              AllOf(HasSubstr("log.txt:9:1: error"), HasSubstr("#  Rank 7 Group")));
+  EXPECT_THAT(against(log, "all_gather").err, HasSubstr("log.txt:1:1: error"));
+  EXPECT_THAT(against(kRows, "all_gather").err, HasSubstr("log.txt:2:1: error"));
+  EXPECT_THAT(against(log, "all_reduce", "--ranks 8").err, HasSubstr("is of 16 ranks, not 8"));
+  EXPECT_THAT(against("op,ranks,nodes,gpus_per_node,bytes,time_us,algbw_GBps,busbw_GBps,inplace_time_us\n"
+                      "all_reduce,16,16,1,1048576,71.93,14.58,27.33,\n")
+                  .err,
+              HasSubstr("log.txt:2:1: error"));
+}
+
+TEST(CollectiveCli, RefusesALogOfWrongResults) {
+  const ProgramRun out = against(replaced(kRows, "134.98      0", "134.98      7"));
+  EXPECT_EQ(out.status, 2);
+  EXPECT_THAT(out.err, HasSubstr("log.txt:3:1: error: 7 elements of this size came out wrong [E-AGAINST]"));
+  EXPECT_THAT(against(replaced(kRows, "27.51    N/A", "27.51      2")).err,
+              HasSubstr("log.txt:2:1: error: 2 elements of this size came out wrong [E-AGAINST]"));
+  for (const char* what : {"Out of bounds values : 3 FAILED", "Bitwise mismatches : 3 FAILED"}) {
+    const ProgramRun run = against(kRows + "# " + what + "\n");
+    EXPECT_EQ(run.status, 2);
+    EXPECT_THAT(run.err, HasSubstr("log.txt:4:1: error: the log says '" + std::string(what) +
+                                   "' and not of which rows [E-AGAINST]"));
+  }
+}
+
+TEST(CollectiveCli, WarnsOfALogOfAnotherGpu) {
+  const ProgramRun other = against(ranks_of(2, 8, "NVIDIA A100-SXM4-80GB") + kRows);
+  EXPECT_EQ(other.status, 0) << other.err;
+  EXPECT_THAT(other.err,
+              HasSubstr("is of NVIDIA A100-SXM4-80GB (ampere), profile h100-sxm5-80gb is of hopper "
+                        "[W-PROFILE-GPU]\n"));
+  for (const char* alike : {"NVIDIA H200", "NVIDIA GH200 480GB", "Some GPU"})
+    EXPECT_EQ(against(ranks_of(2, 8, alike) + kRows).err, "") << alike;
+}
+
+TEST(CollectiveCli, AlgorithmsAndProtocolsAreSpeltAsNcclDoes) {
+  const std::string words = "all_reduce " + kH100 + "--ranks 16 --per-node 8 --bytes 256MiB";
+  for (const auto& [algo, named] : std::vector<std::pair<std::string, std::string>>{
+           {"Ring", "ring"}, {"TREE", "tree"}, {"NVLSTree", "nvls_tree"}, {"NVLS_Tree", "nvls_tree"}})
+    EXPECT_EQ(answer(words + " --algo " + algo)["rows"][0]["algorithm"], named);
+  EXPECT_EQ(answer(words + " --algo ^NVLSTree,Ring")["rows"][0]["algorithm"], "tree");
+  for (const auto& [proto, named] : std::vector<std::pair<std::string, std::string>>{
+           {"LL", "ll"}, {"LL128", "ll128"}, {"Simple", "simple"}, {"^Simple,LL", "ll128"}})
+    EXPECT_EQ(answer(words + " --algo Ring --proto " + proto)["rows"][0]["protocol"], named);
+  for (const char* known : {"CollnetDirect", "CollNetChain", "NVLS", "PAT"})
+    EXPECT_THAT(collective(words + " --algo " + known).err, HasSubstr("[E-NCCL-ALGO]")) << known;
+  EXPECT_THAT(collective(words + " --algo Rong").err,
+              HasSubstr("--algo does not know 'Rong' [E-CLI]\n"
+                        "  hint: did you mean 'ring'? valid: tree, ring, collnet_direct, collnetdirect, "
+                        "collnet_chain, collnetchain, nvls, nvls_tree, nvlstree, pat, in any case"));
+  const std::string check = "check scenarios/gpt3-175b-1024xa100.yaml --set collectives.algorithm=";
+  EXPECT_EQ(run_program(check + "Ring --set collectives.protocol=^LL128", REHEARSE_SOURCE_DIR).status, 0);
+  EXPECT_THAT(run_program(check + "Rong", REHEARSE_SOURCE_DIR).err, HasSubstr("nvls_tree, nvlstree, pat"));
+}
+
 TEST(CollectiveCli, AlgorithmsAndProtocolsCanBeForced) {
   const std::string words = "all_reduce " + kH100 + "--ranks 16 --per-node 8 --bytes 256MiB";
   EXPECT_EQ(answer(words)["rows"][0]["algorithm"], "nvls_tree");
@@ -95,9 +222,65 @@ TEST(CollectiveCli, AlgorithmsAndProtocolsCanBeForced) {
   EXPECT_EQ(answer(words + " --algo ring --proto ^simple")["rows"][0]["protocol"], "ll128");
 }
 
+// Where a switch reduces, or a tree joins two nodes, fewer bytes go over a link than in a ring.
 TEST(CollectiveCli, SaysWhereBusbwPassesTheLinks) {
-  const ProgramRun run = collective("all_reduce " + kH100 + "--ranks 16 --per-node 8 --bytes 8GiB");
-  EXPECT_THAT(run.out, HasSubstr("nvls_tree moves fewer bytes than a ring"));
+  const std::string words = "all_reduce " + kH100 + "--ranks 16 --per-node 8 --bytes 8GiB";
+  const ProgramRun run = collective(words);
+  EXPECT_THAT(run.out,
+              HasSubstr("# busbw above the links' 400 GB/s: nvls_tree moves fewer bytes than a ring"));
+  EXPECT_THAT(run.err, Not(HasSubstr("not to be trusted")));
+  const auto row = answer(words)["rows"][0];
+  EXPECT_DOUBLE_EQ(row["links_busbw_GBps"], 400. * 2 * 15 / 16);  // each byte leaves a node once
+  EXPECT_EQ(row["above_links"], false);
+  EXPECT_EQ(row["fewer_bytes"], true);
+  const auto ring = answer(words + " --algo ring")["rows"][0];
+  EXPECT_DOUBLE_EQ(ring["links_busbw_GBps"], 400);
+  EXPECT_EQ(ring["above_links"], false);
+  EXPECT_EQ(ring["fewer_bytes"], false);
+  EXPECT_THAT(collective("all_reduce " + kH100 + "--ranks 8 --bytes 8GiB").out,
+              HasSubstr("nvls moves fewer bytes than a ring"));
+}
+
+// A table four times as fast as what was measured.
+TEST(CollectiveCli, DoesNotTrustARingAboveTheLinks) {
+  const TemporaryFolder folder;
+  const std::string profiles = REHEARSE_SOURCE_DIR "/calibration/profiles/";
+  for (const char* part : {"h100-sxm5-80gb", "h100-sxm5-80gb.yaml"})
+    std::filesystem::copy(profiles + part, folder.file(part), std::filesystem::copy_options::recursive);
+  const std::string table = "h100-sxm5-80gb/h100_1x2_all_gather_aic2292.csv";
+  std::ifstream in(profiles + table);
+  std::ofstream out(folder.file(table));
+  std::string line, words = "all_gather --topology dgx-h100 --profile " + folder.file("h100-sxm5-80gb.yaml") +
+                            " --ranks 2 --bytes 256MiB";
+  std::getline(in, line);
+  out << line << '\n';
+  while (std::getline(in, line)) {
+    const size_t comma = line.find(',');
+    out << line.substr(0, comma) << ',' << std::stod(line.substr(comma + 1)) / 4 << '\n';
+  }
+  out.close();
+  const ProgramRun run = collective(words);
+  EXPECT_EQ(run.status, 0) << run.err;
+  EXPECT_THAT(run.err, AllOf(HasSubstr("busbw of ring is above the 450 GB/s that the links allow"),
+                             HasSubstr("not to be trusted [W-PROFILE-RANGE]")));
+  EXPECT_THAT(run.out, Not(HasSubstr("fewer bytes")));
+  const auto row = answer(words)["rows"][0];
+  EXPECT_EQ(row["above_links"], true);
+  EXPECT_EQ(row["fewer_bytes"], false);
+  EXPECT_DOUBLE_EQ(row["links_busbw_GBps"], 450);
+}
+
+// The share of a rank in the NICs carries only what leaves its node: 8 of 15 parts on two nodes of 8.
+TEST(CollectiveCli, BoundsAllToAllByTheShareOfEachGpu) {
+  const auto of = [](const std::string& words) {
+    return answer("all_to_all " + kH100 + words + " --bytes 1GiB")["rows"][0];
+  };
+  const auto two = of("--ranks 16 --per-node 8");
+  EXPECT_DOUBLE_EQ(two["links_busbw_GBps"], 50. * 15 / 16 * 2);
+  EXPECT_DOUBLE_EQ(of("--ranks 64 --per-node 8")["links_busbw_GBps"], 50. * 63 / 64 * 8 / 7);
+  EXPECT_DOUBLE_EQ(of("--ranks 8")["links_busbw_GBps"], 450);
+  EXPECT_LT(two["busbw_GBps"], two["links_busbw_GBps"]);
+  EXPECT_GT(two["busbw_GBps"], 0.8 * two["links_busbw_GBps"].get<double>());
 }
 
 TEST(CollectiveCli, RefusesWhatCannotBe) {
