@@ -24,14 +24,14 @@ std::string within_domain(const Fabric& fabric, int from, int to, const Path& pa
 }
 
 std::string over_network(const Fabric& fabric, const Path& path) {
-  static constexpr const char* kTiers[] = {"leaf", "pod", "tier 3 switch", "tier 4 switch"};
+  static constexpr const char* kTiers[] = {"leaf", "pod", "core switch", "top switch"};
   const Cluster& c = fabric.cluster();
   const auto hops = static_cast<size_t>(
       std::count_if(path.links.begin(), path.links.end(), [&](LinkId l) { return fabric.of_network(l); }) -
       2);
   switch (c.fabric) {
     case FabricShape::one_tier:
-      return "between nodes";
+      return c.nodes_per_domain > 1 ? "between NVLink domains" : "between nodes";
     case FabricShape::fat_tree:
     case FabricShape::rail:
       return hops / 2 < c.tiers.size() ? std::string("over one ") + kTiers[hops / 2] : "over the spine";

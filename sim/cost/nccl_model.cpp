@@ -95,6 +95,8 @@ bool can_run(const Question& q) {
       return nvls && q.nodes > 1 && q.all_reduce();
     case A::pat:
       return gathers && q.nodes > 1 && q.g <= 1;
+    case A::hierarchical:
+      return false;
   }
   return false;
 }
@@ -138,6 +140,8 @@ double latency_us(const Question& q) {
       break;
     case A::pat:
       latency += depth * network / 3.5 + 2.8 * q.n;
+      break;
+    case A::hierarchical:  // never runs
       break;
   }
   return latency;

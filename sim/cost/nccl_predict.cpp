@@ -145,6 +145,26 @@ Correction correction_of(const DeviceProfile& profile, const CollectiveCase& c) 
   return {std::exp(sum / weights), found.empty() ? kTooFar : nearest};
 }
 
+// An all_reduce as reduce_scatter in each node, a ring over the nodes for each place in them, all_gather.
+Prediction hierarchical(const DeviceProfile& profile, const CollectiveCase& c, NcclFilter filter) {
+  CollectiveCase inside = c, over = c;
+  inside.nodes = 1, inside.ranks = c.per_node;
+  over.per_node = 1, over.ranks = c.nodes, over.bytes = c.bytes / c.per_node;
+  over.node_network = c.node_network * (1.0 / c.per_node);
+  inside.op = CollectiveOp::reduce_scatter;
+  const Prediction scatter = predict_collective(profile, inside, filter);
+  inside.op = CollectiveOp::all_gather;
+  const Prediction gather = predict_collective(profile, inside, filter);
+  filter.algorithms = 1u << static_cast<int>(NcclAlgorithm::ring);
+  Prediction p = predict_collective(profile, over, filter);
+  p.time += scatter.time + gather.time;
+  p.latency += scatter.time + gather.time;
+  p.algorithm = name_of(kNcclAlgorithmNames, NcclAlgorithm::hierarchical);
+  p.basis = std::max({p.basis, scatter.basis, gather.basis});
+  p.outside |= scatter.outside || gather.outside;
+  return p;
+}
+
 // Least time of the bytes that the algorithm moves, at line rate.
 double line_time(const CollectiveCase& c, const Prediction& p) {
   const bool switch_reduces = p.algorithm.starts_with("nvls") || p.algorithm.starts_with("collnet");
@@ -183,6 +203,7 @@ double wire_bytes(const CollectiveCase& c, std::string_view algorithm, std::stri
   const double n = c.ranks, flags = protocol == "ll" ? 2 : protocol == "ll128" ? 128. / 120 : 1;
   if (c.op == CollectiveOp::all_to_all) return c.per_node * (n - c.per_node) / n * c.bytes;
   if (c.op == CollectiveOp::send_recv || c.op == CollectiveOp::broadcast) return c.bytes * flags;
+  if (algorithm == "hierarchical") return bytes_sent_per_rank(c.op, c.nodes, c.bytes) * flags;
   const bool reduced = algorithm.starts_with("collnet") || algorithm == "nvls";
   if (reduced) return c.op == CollectiveOp::all_reduce ? c.bytes : (c.nodes - 1.0) / c.nodes * c.bytes;
   if (algorithm == "tree" || algorithm == "nvls_tree") return tree_bytes(c.nodes, c.bytes) * flags;
@@ -191,6 +212,7 @@ double wire_bytes(const CollectiveCase& c, std::string_view algorithm, std::stri
 
 Prediction nccl_prediction(const DeviceProfile& profile, const CollectiveCase& c, const NcclFilter& filter) {
   if (is_exchange(c.op)) return exchange(profile, c);
+  if (filter.hierarchical()) return nccl_prediction(profile, c, {.protocols = filter.protocols});
   const auto choice = nccl_choice(system_of(profile, c), c.op, c.ranks, c.nodes, c.per_node, c.bytes, filter);
   if (!choice) refuse(c);
   return {choice->time,
@@ -203,6 +225,11 @@ Prediction nccl_prediction(const DeviceProfile& profile, const CollectiveCase& c
 
 Prediction predict_collective(const DeviceProfile& profile, const CollectiveCase& c,
                               const NcclFilter& filter) {
+  if (filter.hierarchical()) {
+    const NcclFilter any{.protocols = filter.protocols};
+    const bool levels = c.op == CollectiveOp::all_reduce && c.nodes > 1 && c.per_node > 1;
+    return levels ? hierarchical(profile, c, any) : predict_collective(profile, c, any);
+  }
   Prediction p = nccl_prediction(profile, c, filter);
   bool as_measured = true;
   if (!filter.all()) {

@@ -42,7 +42,8 @@ Prediction nccl_prediction(const DeviceProfile& profile, const CollectiveCase& c
 // all_to_all and send_recv correct each other across nodes alone, at 1, and across nodes no table of one node
 // corrects them, nor the reverse. Chosen by leaving each of 138 tables
 // of six GPUs out (calibration/README.md). Never less than the bytes that the algorithm moves take at line
-// rate. With a filter that forbids what NCCL would choose no table wins.
+// rate. With a filter that forbids what NCCL would choose no table wins. `hierarchical` alone: an all_reduce
+// over several nodes of several ranks is the sum of its three calls, all else as without it.
 Prediction predict_collective(const DeviceProfile& profile, const CollectiveCase& c,
                               const NcclFilter& filter = {});
 
@@ -52,6 +53,7 @@ double tree_bytes(int members, double bytes);
 
 // Bytes that leave (and enter) each node over its NICs, flags of the protocol included; 0 in one node. Rings
 // 2(n-1)/n or (n-1)/n of the bytes; trees over nodes twice the bytes, on two nodes once; SHARP once;
+// hierarchical 2(N-1)/N, N nodes;
 // all_to_all g(n-g)/n; send_recv and broadcast once.
 double wire_bytes(const CollectiveCase& c, std::string_view algorithm, std::string_view protocol);
 

@@ -14,8 +14,17 @@ namespace rehearse {
 enum class GpuArchitecture : uint8_t { volta, ampere, hopper, blackwell };
 inline constexpr int kArchitectures = 4;
 
-enum class NcclAlgorithm : uint8_t { tree, ring, collnet_direct, collnet_chain, nvls, nvls_tree, pat };
-inline constexpr int kNcclAlgorithms = 7;
+enum class NcclAlgorithm : uint8_t {
+  tree,
+  ring,
+  collnet_direct,
+  collnet_chain,
+  nvls,
+  nvls_tree,
+  pat,
+  hierarchical
+};
+inline constexpr int kNcclAlgorithms = 8;
 enum class NcclProtocol : uint8_t { ll, ll128, simple };
 inline constexpr int kNcclProtocols = 3;
 
@@ -31,7 +40,9 @@ inline constexpr Named<NcclAlgorithm> kNcclAlgorithmNames[] = {
     {"collnet_chain", "switches reduce; a chain in each node", NcclAlgorithm::collnet_chain},
     {"nvls", "NVSwitch reduces and multicasts", NcclAlgorithm::nvls},
     {"nvls_tree", "NVSwitch in nodes, a tree over them", NcclAlgorithm::nvls_tree},
-    {"pat", "parallel aggregated trees, one GPU a node", NcclAlgorithm::pat}};
+    {"pat", "parallel aggregated trees, one GPU a node", NcclAlgorithm::pat},
+    {"hierarchical", "no choice of NCCL's: three calls, in nodes, over them, in nodes",
+     NcclAlgorithm::hierarchical}};
 inline constexpr Named<NcclProtocol> kNcclProtocolNames[] = {
     {"ll", "4 bytes of flag to 4 of data", NcclProtocol::ll},
     {"ll128", "8 bytes of flag to 120 of data", NcclProtocol::ll128},
@@ -46,6 +57,9 @@ struct NcclFilter {
     return (algorithms >> static_cast<int>(a) & 1) != 0 && (protocols >> static_cast<int>(p) & 1) != 0;
   }
   bool all() const { return *this == NcclFilter{}; }
+  bool hierarchical() const {  // nothing else is allowed
+    return algorithms == 1u << static_cast<int>(NcclAlgorithm::hierarchical);
+  }
   bool operator==(const NcclFilter&) const = default;
 };
 

@@ -131,6 +131,33 @@ TEST(NcclPredict, AFilterHoldsAndRefuses) {
   }
 }
 
+TEST(NcclPredict, HierarchicalIsTheSumOfItsThreeCalls) {
+  auto p = hopper();
+  p.collectives = {scaled(p, group(kReduceScatter, 1, 8, 0), 1.3)};
+  NcclFilter filter, ring;
+  filter.algorithms = 1u << static_cast<int>(NcclAlgorithm::hierarchical);
+  ring.algorithms = 1u << static_cast<int>(NcclAlgorithm::ring);
+  for (const double bytes : {65536., 1e9}) {
+    auto over = group(kAllReduce, 4, 1, bytes / 8);
+    const auto whole = group(kAllReduce, 4, 8, bytes);
+    over.node_network = whole.node_network * (1. / 8);
+    const auto calls = {predict_collective(p, group(kReduceScatter, 1, 8, bytes)),
+                        predict_collective(p, over, ring),
+                        predict_collective(p, group(kAllGather, 1, 8, bytes))};
+    double sum = 0;
+    for (const auto& call : calls) sum += call.time.value;
+    const auto three = predict_collective(p, whole, filter);
+    EXPECT_DOUBLE_EQ(three.time.value, sum);
+    EXPECT_EQ(three.algorithm, "hierarchical");
+    EXPECT_EQ(wire_bytes(whole, "hierarchical", "simple"), 2 * 3. / 4 * bytes);
+    // It is no choice for others, and none of NCCL's.
+    for (const auto& other :
+         {group(kAllReduce, 1, 8, bytes), group(kAllReduce, 4, 1, bytes), group(kAa, 4, 8, bytes)})
+      EXPECT_EQ(predict_collective(p, other, filter).time, predict_collective(p, other).time);
+    EXPECT_NE(predict_collective(p, whole).algorithm, "hierarchical");
+  }
+}
+
 TEST(NcclPredict, TheFlowAloneTakesThePredictedTime) {
   auto p = hopper();
   p.collectives = {scaled(p, group(kAllReduce, 4, 8, 0), 1.3)};
