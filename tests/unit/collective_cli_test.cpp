@@ -205,10 +205,11 @@ TEST(CollectiveCli, AlgorithmsAndProtocolsAreSpeltAsNcclDoes) {
     EXPECT_EQ(answer(words + " --algo Ring --proto " + proto)["rows"][0]["protocol"], named);
   for (const char* known : {"CollnetDirect", "CollNetChain", "NVLS", "PAT"})
     EXPECT_THAT(collective(words + " --algo " + known).err, HasSubstr("[E-NCCL-ALGO]")) << known;
-  EXPECT_THAT(collective(words + " --algo Rong").err,
-              HasSubstr("--algo does not know 'Rong' [E-CLI]\n"
-                        "  hint: did you mean 'ring'? valid: tree, ring, collnet_direct, collnetdirect, "
-                        "collnet_chain, collnetchain, nvls, nvls_tree, nvlstree, pat, in any case"));
+  EXPECT_THAT(
+      collective(words + " --algo Rong").err,
+      HasSubstr("--algo does not know 'Rong' [E-CLI]\n"
+                "  hint: did you mean 'ring'? valid: tree, ring, collnet_direct, collnetdirect, "
+                "collnet_chain, collnetchain, nvls, nvls_tree, nvlstree, pat, hierarchical, in any case"));
   const std::string check = "check scenarios/gpt3-175b-1024xa100.yaml --set collectives.algorithm=";
   EXPECT_EQ(run_program(check + "Ring --set collectives.protocol=^LL128", REHEARSE_SOURCE_DIR).status, 0);
   EXPECT_THAT(run_program(check + "Rong", REHEARSE_SOURCE_DIR).err, HasSubstr("nvls_tree, nvlstree, pat"));
