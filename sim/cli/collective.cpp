@@ -89,8 +89,10 @@ std::vector<double> sizes_of(const Words& w) {
   if (to < from) refuse("--bytes " + quote(w.bytes) + " is no range", "as in --bytes 8..8GiB");
   if (!(w.step > 1) || !std::isfinite(w.step)) refuse("--step must be above 1");
   std::vector<double> sizes;
-  for (double size = from; size <= to; size = std::max(size + 1, std::floor(size * w.step))) {
+  double size = from;
+  while (size <= to) {
     sizes.push_back(size);
+    size = std::max(size + 1, std::floor(size * w.step));
     if (sizes.size() > kMostRows)
       refuse(fmt::format("--bytes {} makes more than {} sizes", quote(w.bytes), kMostRows),
              "a larger --step");

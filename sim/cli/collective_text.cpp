@@ -53,7 +53,8 @@ void foot(const CollectiveAnswer& a, std::string& out) {
     sum += row.busbw;
     if (row.fewer_bytes && row.busbw > a.link * (1 + 1e-9)) above.insert(row.algorithm);
   }
-  fmt::format_to(std::back_inserter(out), "# Avg bus bandwidth    : {:g}\n", sum / a.rows.size() * 1e-9);
+  fmt::format_to(std::back_inserter(out), "# Avg bus bandwidth    : {:g}\n",
+                 sum / double(a.rows.size()) * 1e-9);
   for (const auto& algorithm : above)
     fmt::format_to(std::back_inserter(out),
                    "# busbw above the links' {:.4g} GB/s: {} moves fewer bytes than a ring\n", a.link * 1e-9,

@@ -159,6 +159,7 @@ Colours first_colours(const std::vector<FlowPattern>& flows, const ParallelLayou
   Colours c;
   const int pp = layout.size(Axis::pp), units = layout.size(Axis::dp) * pp;
   std::vector<std::pair<int, double>> unit_keys;
+  unit_keys.reserve(size_t(units));
   for (int u = 0; u < units; ++u)
     unit_keys.emplace_back(u % pp, shape_of(unit_ranks(layout, u / pp, u % pp), layout, fabric).speed);
   c.unit = dense(unit_keys).first;

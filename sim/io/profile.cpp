@@ -21,7 +21,6 @@ struct Entry {
   Constant T::*field;
   Unit unit;
   NumberRange range = kPositive;
-  bool may_miss = false;  // T's own value holds where the key is missing
 };
 
 constexpr Entry<DeviceProfile> kDevice[] = {
@@ -50,7 +49,6 @@ constexpr Entry<Stack> kStack[] = {
     {"memory_efficiency", &Stack::memory_efficiency, Unit::number, kFraction},
     {"kernel_floor", &Stack::kernel_floor_s, Unit::seconds, kNotNegative},
     {"host_per_kernel", &Stack::host_per_kernel_s, Unit::seconds, kNotNegative},
-    {"host_per_exchange", &Stack::host_per_exchange_s, Unit::seconds, kNotNegative, true},
     {"overlap_slowdown", &Stack::overlap_slowdown, Unit::number, kNotNegative},
     {"network_efficiency", &Stack::network_efficiency, Unit::number, kFraction},
     {"p2p_efficiency", &Stack::p2p_efficiency, Unit::number, kFraction},
@@ -60,6 +58,9 @@ constexpr Entry<Stack> kStack[] = {
     {"optimizer_bytes_per_param", &Stack::optimizer_bytes_per_param, Unit::number, kNotNegative},
     {"straggler_per_doubling", &Stack::straggler_per_doubling, Unit::number, kNotNegative},
     {"blocking_launches", &Stack::blocking_launches, Unit::number, NumberRange{0, 1}},
+};
+constexpr Entry<Stack> kMayMiss[] = {
+    {"host_per_exchange", &Stack::host_per_exchange_s, Unit::seconds, kNotNegative},
 };
 
 template <class Q>
@@ -102,7 +103,7 @@ void read_constant(const DocNode& node, const std::string& path, Problems& probl
 template <class T, size_t N>
 void read_constants(MapReader& map, const Entry<T> (&entries)[N], T& out, bool all) {
   for (const auto& e : entries)
-    if (const DocNode* node = all && !e.may_miss ? map.require(e.key) : map.find(e.key))
+    if (const DocNode* node = all ? map.require(e.key) : map.find(e.key))
       read_constant(*node, map.path_of(e.key), map.problems(), out.*e.field, e.unit, e.range);
 }
 
@@ -162,6 +163,7 @@ void read_stack(const DocEntry& entry, Problems& problems, DeviceProfile& out) {
   stack.name = entry.key;
   map.required("help", stack.help);
   read_constants(map, kStack, stack, !inherits);
+  read_constants(map, kMayMiss, stack, false);
   map.finish();
   out.stacks.push_back(std::move(stack));
 }

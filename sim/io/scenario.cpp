@@ -87,8 +87,8 @@ void read_cluster(DocNode& node, Scenario& scenario, Context& context) {
     outer.problem(node.mark, "nodes", "E-KEY-MISSING", "the key 'cluster.nodes' is missing");
   scenario.cluster =
       read_topology(merged, "cluster", context.problems, [&](const DocNode& value, const std::string& key) {
-        const auto path = resolve(value, key, FileKind::placement, folder_of_value(value, context),
-                                  context.roots, context.problems);
+        auto path = resolve(value, key, FileKind::placement, folder_of_value(value, context), context.roots,
+                            context.problems);
         if (path) context.named.push_back(*path);
         return path;
       });

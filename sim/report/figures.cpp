@@ -116,8 +116,8 @@ std::string legend(const std::vector<Entry>& entries) {
 }
 
 std::string capacity_line(double x1, double y1, double x2, double y2, double gib, bool upright) {
-  return line(x1, y1, x2, y2, kDashed) + text(upright ? x1 - 4 : x2 - 4, upright ? y1 - 4 : y1 - 4, "end",
-                                              fmt::format("capacity {:.4g} GiB", gib));
+  return line(x1, y1, x2, y2, kDashed) +
+         text(upright ? x1 - 4 : x2 - 4, y1 - 4, "end", fmt::format("capacity {:.4g} GiB", gib));
 }
 
 // Between blue and yellow by way of grey; t in 0..1.
