@@ -4,9 +4,11 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <sstream>
+#include <thread>
 
 #include "sim/base/error.hpp"
 
@@ -29,6 +31,11 @@ int launched_rank() {
   for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"})
     if (const char* rank = std::getenv(name)) return std::atoi(rank);
   return -1;
+}
+
+int after_first_rank(int status) {
+  if (status != 0 && launched_rank() > 0) std::this_thread::sleep_for(std::chrono::seconds(2));
+  return status;
 }
 
 int usable_cores() {

@@ -8,6 +8,10 @@ namespace rehearse::calibration {
 // This process's number where a launcher (mpirun, srun) started it; -1: started alone.
 int launched_rank();
 
+// What a rank other than the first returns in place of `status`: the same, but on a failure only after the
+// first has had two seconds to say why, as mpirun ends all ranks with the first process that fails.
+int after_first_rank(int status);
+
 // Cores that this process may run on.
 int usable_cores();
 

@@ -216,10 +216,10 @@ int command_run(const Invocation& invocation, std::ostream& out) {
         std::cerr << "starting " << wanted << " ranks with mpirun; --ranks 1 measures one alone\n";
       restart_under_mpirun(wanted, invocation.program, words);
     }
-    return measure_all(*options, invocation, out);
+    return after_first_rank(measure_all(*options, invocation, out));
   } catch (const InputErrors&) {
     if (launched <= 0) throw;
-    return kBadInput;  // rank 0 says it
+    return after_first_rank(kBadInput);
   }
 }
 

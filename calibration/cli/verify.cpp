@@ -122,9 +122,9 @@ int command_verify(const Invocation& invocation, std::ostream& out) {
     return verify(invocation, out);
   } catch (const InputErrors&) {
     if (launched_rank() <= 0) throw;
-    return kBadInput;  // rank 0 says it
+    return after_first_rank(kBadInput);
   } catch (const BackendError& e) {
-    if (launched_rank() > 0) return kBadInput;
+    if (launched_rank() > 0) return after_first_rank(kBadInput);
     throw InputErrors(InputError{{}, "", "E-VERIFY", e.what(), ""});
   }
 }

@@ -28,7 +28,9 @@ for scenario in "${scenarios[@]}"; do
   "$calibrate" verify "$scenario" --set profile="$folder/host-2core.yaml" --runs 3 --within 75 --json verified.json
   grep -q '"measured_s"' verified.json
 done
-# A job of another size is refused.
-if bash "$source/tests/calibration/ranks/start.sh" 3 "$calibrate" verify "${scenarios[0]}" --set profile="$folder/host-2core.yaml" >out.txt 2>error.txt; then exit 1; fi
-grep -q 'the layout has 2 ranks, and this job 3 \[E-VERIFY\]' error.txt
-[[ ! -s out.txt ]]
+# A job of another size is refused, and rank 0 comes to say why, whichever rank ends first.
+for _ in 1 2 3 4 5 6; do
+  if bash "$source/tests/calibration/ranks/start.sh" 3 "$calibrate" verify "${scenarios[0]}" --set profile="$folder/host-2core.yaml" >out.txt 2>error.txt; then exit 1; fi
+  grep -q 'the layout has 2 ranks, and this job 3 \[E-VERIFY\]' error.txt
+  [[ ! -s out.txt ]]
+done
