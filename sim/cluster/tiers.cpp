@@ -71,7 +71,7 @@ struct Tree {
     for (const Level& level : levels) {
       if (switch_of(level, from) == switch_of(level, to)) break;
       add(level.first_up, level, from);
-      latency = latency + level.latency;
+      latency += level.latency;
       ++crossed;
     }
     for (size_t i = crossed; i-- > 0;) add(levels[i].first_down, levels[i], to);
