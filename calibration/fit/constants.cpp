@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "calibration/measure/measure.hpp"
+#include "sim/cost/collectives.hpp"
 #include "sim/spec/names.hpp"
 
 namespace rehearse::calibration {

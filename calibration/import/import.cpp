@@ -8,6 +8,8 @@
 #include <map>
 
 #include "calibration/import/parts.hpp"
+#include "sim/cost/collectives.hpp"
+#include "sim/io/file.hpp"
 
 namespace rehearse::calibration {
 namespace {
@@ -116,21 +118,18 @@ Imported import_text(const std::string& text, const std::string& file, const Imp
   using namespace importing;
   Imported out;
   out.environment = environment_of(file, options);
-  const auto lines = lines_of(text);
   const size_t start = text.find_first_not_of(" \t\r\n");
-  if (lines.empty() || start == std::string::npos)
-    refuse(file, {"", 1}, 1, "E-IMPORT-FORMAT", "the file is empty");
-  const bool table =
-      lines[0].text.find(',') != std::string_view::npos && lines[0].text.find(' ') == std::string_view::npos;
-  if (text[start] == '{')
-    read_nccl_json(text, file, options, out);
-  else if (table)
+  if (start == std::string::npos) refuse(file, {"", 1}, 1, "E-IMPORT-FORMAT", "the file is empty");
+  const Line first = lines_of(text).front();
+  const std::string shown = shown_path(file);
+  if (holds_nccl_table(text))
+    take_nccl(read_nccl_log(text, shown), file, options, out);
+  else if (text[start] == '{' || text[start] == '[')
+    take_nccl(read_nccl_json(text, shown), file, options, out);
+  else if (first.text.find(',') != std::string_view::npos)
     read_csv(text, file, options, out);
-  else if (text.find("size") != std::string::npos || text.find("busbw") != std::string::npos ||
-           text.find("# nThread") != std::string::npos)
-    read_nccl_text(text, file, options, out);
   else
-    refuse(file, lines[0], 1, "E-IMPORT-FORMAT", "neither a log of nccl-tests nor a table of known columns");
+    refuse(file, first, 1, "E-IMPORT-FORMAT", "neither a log of nccl-tests nor a table of known columns");
   join_domains(out.samples, options.domain);
   for (auto& s : out.samples) bound(s, out.environment.limits);
   keep_fastest(out);

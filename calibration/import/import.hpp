@@ -34,14 +34,13 @@ struct Imported {
 // Reads one file's text. Of out-of-place and in-place times the smaller is kept: the first calls of a size
 // are often slow out of place only. Where a log's end says that results were wrong and no row says which, all
 // samples are rejected. Throws InputErrors with line and column:
-//   E-IMPORT-FORMAT   neither nccl-tests text or JSON nor a CSV table of known columns
+//   E-IMPORT-FORMAT   neither text or JSON of nccl-tests or rccl-tests nor a CSV table of known columns
 //   E-IMPORT-HEADER   a table without its header, or with other columns
 //   E-IMPORT-ROW      a row that is cut, too long, or holds what is no number
-//   E-IMPORT-TWO      a second table in one file
-//   E-IMPORT-RANKS    ranks that are not listed, of different GPUs, or all the same GPU (built without MPI)
-//   E-IMPORT-ONE-RANK a collective of one rank
-//   E-IMPORT-OP       an operation that is not named, or not known
-//   E-IMPORT-BUSBW    busbw 0 where time and size say otherwise; time, algbw and busbw that contradict
+//   E-IMPORT-TWO      a second table, of another group or without a list of its ranks
+//   E-IMPORT-RANKS    ranks that are not listed or not all, of different GPUs, on hosts that cannot be told
+//   apart E-IMPORT-ONE-RANK a collective of one rank E-IMPORT-OP       an operation that is not named, or not
+//   known E-IMPORT-BUSBW    busbw 0 where time and size say otherwise; time, algbw and busbw that contradict
 Imported import_text(const std::string& text, const std::string& file, const ImportOptions& options);
 
 }  // namespace rehearse::calibration

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "calibration/measure/measure.hpp"
+#include "sim/cost/collectives.hpp"
 
 namespace rehearse::calibration {
 namespace {

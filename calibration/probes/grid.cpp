@@ -5,6 +5,8 @@
 #include <numeric>
 #include <set>
 
+#include "sim/cost/collectives.hpp"
+
 namespace rehearse::calibration {
 namespace {
 

@@ -142,20 +142,4 @@ double bytes_of(const Work& work) {
       work);
 }
 
-double bus_factor(CollectiveOp op, int ranks) {
-  const double n = ranks;
-  switch (op) {
-    case CollectiveOp::all_reduce:
-      return 2 * (n - 1) / n;
-    case CollectiveOp::all_gather:
-    case CollectiveOp::reduce_scatter:
-    case CollectiveOp::all_to_all:
-      return (n - 1) / n;
-    case CollectiveOp::send_recv:
-    case CollectiveOp::broadcast:
-      return 1;
-  }
-  throw std::invalid_argument("no such collective");
-}
-
 }  // namespace rehearse::calibration

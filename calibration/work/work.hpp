@@ -60,8 +60,4 @@ double flops_of(const Work& work);
 // Least bytes of device memory that the call must move: operands once. For collectives 0.
 double bytes_of(const Work& work);
 
-// Bus bandwidth factor of nccl-tests: busbw = bytes / time x factor. all_reduce 2(n-1)/n; all_gather,
-// reduce_scatter, all_to_all (n-1)/n; send_recv, broadcast 1.
-double bus_factor(CollectiveOp op, int ranks);
-
 }  // namespace rehearse::calibration

@@ -43,13 +43,13 @@ struct Words {
 boost::program_options::options_description options_of(Words& w) {
   namespace po = boost::program_options;
   po::options_description all;
-  all.add_options()                                                                                   //
-      ("topology", po::value(&w.topology)->value_name("NAME|FILE"), "the cluster")                    //
-      ("profile", po::value(&w.profile)->value_name("NAME|FILE"), "the GPU")                          //
-      ("ranks", po::value(&w.ranks)->value_name("N"), "GPUs that take part")                          //
-      ("per-node", po::value(&w.per_node)->value_name("G"), "of each node, its first; default: all")  //
-      ("bytes", po::value(&w.bytes)->value_name("A..B"), "sizes as nccl-tests counts them: 8..8GiB")  //
-      ("step", po::value(&w.step)->value_name("F"), "factor from size to size; default 2")            //
+  all.add_options()                                                                                        //
+      ("topology", po::value(&w.topology)->value_name("NAME|FILE"), "the cluster")                         //
+      ("profile", po::value(&w.profile)->value_name("NAME|FILE"), "the GPU")                               //
+      ("ranks", po::value(&w.ranks)->value_name("N"), "GPUs that take part; default: those of --against")  //
+      ("per-node", po::value(&w.per_node)->value_name("G"), "of each node, its first; default: all")       //
+      ("bytes", po::value(&w.bytes)->value_name("A..B"), "sizes as nccl-tests counts them: 8..8GiB")       //
+      ("step", po::value(&w.step)->value_name("F"), "factor from size to size; default 2")                 //
       ("against", po::value(&w.against)->value_name("FILE"),
        "measured: output of nccl-tests, or a CSV; its sizes are used, and of the times in place and out of "
        "place the smaller")  //
@@ -204,21 +204,25 @@ void compare(CollectiveAnswer& answer) {
   answer.p90_error = errors[std::min(n - 1, static_cast<size_t>(std::ceil(0.9 * double(n))) - 1)];
 }
 
-// Sizes, with their measured times where there are any.
-std::vector<MeasuredCollective::Row> rows_of(const Words& w, const AskedCollective& asked,
-                                             const DeviceProfile& profile) {
-  std::vector<MeasuredCollective::Row> rows;
-  if (w.against.empty()) {
-    if (w.bytes.empty()) refuse("--bytes or --against is missing", "--bytes 8..8GiB");
-    for (const double bytes : sizes_of(w)) rows.push_back({bytes, 0, 0, {}});
-    return rows;
-  }
+// What --against names; its group where the words name none.
+std::optional<MeasuredCollective> measured_of(Words& w, CollectiveOp op) {
+  if (w.against.empty()) return std::nullopt;
   if (!w.bytes.empty()) refuse("--against brings its own sizes", "leave --bytes out");
-  const auto measured = read_measured_collective(w.against);
-  check_measured(measured, w.against, asked);
-  const std::string other = other_gpu(measured, w.against, profile);
-  if (!w.quiet && !other.empty()) std::cerr << "warning: " << other << '\n';
-  return measured.rows;
+  auto measured = read_measured_collective(w.against, op, {std::max(w.ranks, 0), std::max(w.per_node, 0)});
+  if (w.ranks == 0) w.ranks = measured.ranks;
+  if (w.per_node == 0 && measured.nodes > 0 && w.ranks == measured.ranks)
+    w.per_node = w.ranks / measured.nodes;
+  return measured;
+}
+
+// Sizes, with their measured times where there are any.
+std::vector<MeasuredCollective::Row> rows_of(const Words& w,
+                                             const std::optional<MeasuredCollective>& measured) {
+  if (measured) return measured->rows;
+  if (w.bytes.empty()) refuse("--bytes or --against is missing", "--bytes 8..8GiB");
+  std::vector<MeasuredCollective::Row> rows;
+  for (const double bytes : sizes_of(w)) rows.push_back({bytes, 0, {}});
+  return rows;
 }
 
 // Algorithms whose predictions no links allow, with how many sizes.
@@ -241,6 +245,7 @@ CollectiveAnswer answer_of(Words& w, CollectiveOp op, const DataRoots& roots) {
   s.profile = load_profile(path_of(w.profile, "--profile", FileKind::profile, roots));
   Cluster& cluster = s.cluster;
   if (cluster.nvlink.value == 0) cluster.nvlink = BytesPerSec(s.profile->nvlink_bytes_per_s.value);
+  const auto measured = measured_of(w, op);
   check_group(w, cluster);
   s.profile = without_tables(s.profile, w, answer);
   s.stack = *s.profile->stack(s.profile->default_stack);
@@ -258,8 +263,12 @@ CollectiveAnswer answer_of(Words& w, CollectiveOp op, const DataRoots& roots) {
   answer.topology = cluster.name, answer.profile = s.profile->name, answer.network = cluster.network;
   answer.ranks = w.ranks, answer.nodes = group.shape.nodes, answer.per_node = group.shape.per_node;
   answer.link = link_bound(cluster, group, op);
-  const AskedCollective asked{op, w.ranks, w.ranks / w.per_node, group.shape.nodes};
-  for (const auto& size : rows_of(w, asked, *s.profile)) {
+  if (measured) {
+    check_measured(*measured, w.against, {op, w.ranks, w.ranks / w.per_node, group.shape.nodes});
+    const std::string other = other_gpu(*measured, w.against, *s.profile);
+    if (!w.quiet && !other.empty()) std::cerr << "warning: " << other << '\n';
+  }
+  for (const auto& size : rows_of(w, measured)) {
     answer.rows.push_back(price(s, group, op, size.bytes, answer.link));
     if (size.seconds > 0) answer.rows.back().measured_s = size.seconds;
   }

@@ -10,12 +10,8 @@ struct AskedCollective {
   int hosts = 0, domains = 0;  // what NVLink joins is one domain; tables count these as nodes
 };
 
-// busbw over algbw, as nccl-tests counts: all_reduce 2(n-1)/n; all_gather, reduce_scatter and all_to_all
-// (n-1)/n; send_recv and broadcast 1.
-double bus_factor(CollectiveOp op, double ranks);
-
 // Throws InputErrors (E-AGAINST), at the line of `file` that says otherwise: of another operation, of other
-// numbers of ranks or hosts, or with a busbw that follows from neither.
+// numbers of ranks or hosts.
 void check_measured(const MeasuredCollective& measured, const std::string& file,
                     const AskedCollective& asked);
 

@@ -45,6 +45,10 @@ double bytes_sent_per_rank(CollectiveOp op, int ranks, double bytes) {
   }
 }
 
+double bus_factor(CollectiveOp op, int ranks) {
+  return op == CollectiveOp::broadcast ? 1 : bytes_sent_per_rank(op, ranks, 1);
+}
+
 static CollectiveCase case_of(CollectiveOp op, const GroupShape& shape, Bytes bytes, BytesPerSec nvlink,
                               const CollectiveContext& context) {
   CollectiveCase c;

@@ -1,8 +1,9 @@
 #include "sim/io/measured_collective.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
-#include <set>
 
 #include "sim/base/text.hpp"
 #include "sim/io/file.hpp"
@@ -17,7 +18,7 @@ struct Line {
   std::string text;
   int number = 0;
 
-  Place place() const { return {file, number, number ? 1 : 0, find_bad_utf8(text) ? "" : text}; }
+  Place place() const { return {file, number, 1, printable(text)}; }
   [[noreturn]] void refuse(const std::string& message, const std::string& hint = {}) const {
     throw InputErrors(InputError{place(), "", "E-AGAINST", message, hint});
   }
@@ -35,117 +36,108 @@ struct Line {
   }
 };
 
-bool is_count(std::string_view word) {
-  return !word.empty() && std::all_of(word.begin(), word.end(), [](char c) { return c >= '0' && c <= '9'; });
+CollectiveOp op_of(const NcclTable& table, const std::string& path, CollectiveOp asked) {
+  return table.op().value_or(op_in_file(path).value_or(asked));
 }
 
-using Words = std::vector<LogWord>;
+// Whether rows of an operation that nothing names can be of the one that is asked: redop is a reduction where
+// it reduces. sendrecv_perf prints the word that it was given.
+bool redop_fits(const NcclTable& table, CollectiveOp asked) {
+  if (asked == CollectiveOp::send_recv || table.rows.empty() || table.rows[0].redop.empty()) return true;
+  const bool reduces = asked == CollectiveOp::all_reduce || asked == CollectiveOp::reduce_scatter;
+  return (table.rows[0].redop != "none") == reduces;
+}
 
-class LogReader {
- public:
-  explicit LogReader(MeasuredCollective& out) : out_(out) {}
+[[noreturn]] void refuse_at(const Place& place, const std::string& message, const std::string& hint = {}) {
+  throw InputErrors(InputError{place, "", "E-AGAINST", message, hint});
+}
 
-  void take(const Line& line) {
-    const LogLine read = log_line(line.text);
-    const Words& words = read.words;
-    if (words.empty()) return;
-    if (words[0].text == "Rank")
-      device(line, read);
-    else if (words.size() > 1 && words[0].text == "size" && words[1].text == "count")
-      header(words);
-    // Of other lines, "NCCL INFO ..." and what a launcher prints, no size leads.
-    else if (words.size() >= 6 && !read.comment && is_count(words[0].text) && is_count(words[1].text) &&
-             words[0].text != "0")
-      row(line, words);
-    else
-      remark(line, read);
+const Place& place_of(const NcclTable& table) {
+  if (table.op()) return table.of_program;
+  return table.header.line || table.rows.empty() ? table.header : table.rows[0].place;
+}
+
+// The tables of the operation that is asked.
+std::vector<const NcclTable*> tables_of(const NcclLog& log, const std::string& path, CollectiveOp asked) {
+  std::vector<const NcclTable*> tables;
+  for (const NcclTable& t : log.tables)
+    if (op_of(t, path, asked) == asked) tables.push_back(&t);
+  const std::string is = quote(shown_path(path)) + " is of ";
+  if (tables.empty()) {
+    const NcclTable& first = log.tables.front();
+    refuse_at(place_of(first), is + std::string(name_of(kOpNames, op_of(first, path, asked))) +
+                                   (first.op() ? "" : " by its name") + ", not " +
+                                   std::string(name_of(kOpNames, asked)));
   }
+  for (const NcclTable* t : tables)
+    if (!t->op() && !redop_fits(*t, asked))
+      refuse_at(t->rows[0].place,
+                is + (t->rows[0].redop == "none" ? "an operation that does not reduce" : "one that reduces") +
+                    ", not of " + std::string(name_of(kOpNames, asked)));
+  return tables;
+}
 
-  void finish() const {
-    if (!remarks_.failed.empty())
-      failed_.refuse("the log says " + quote(remarks_.failed) + " and not of which rows",
-                     "times of wrong results say nothing: measure again");
+// By the log where it tells; else as asked.
+LoggedGroup logged_group(const NcclTable& table, const AskedGroup& asked) {
+  const std::string say_nodes = "--per-node G";
+  try {
+    return group_of(table, 0, 0, say_nodes);
+  } catch (const InputErrors&) {
+    if (!asked.ranks && !asked.per_node) throw;
   }
+  const int listed = table.devices.empty() ? table.ranks : static_cast<int>(table.devices.size());
+  const int ranks = asked.ranks ? asked.ranks : listed, nodes = asked.per_node ? ranks / asked.per_node : 0;
+  LoggedGroup group = group_of(table, asked.ranks, nodes, say_nodes);
+  if (!nodes && table.devices.empty()) group.nodes = table.nodes;  // as the caller spreads them
+  return group;
+}
 
- private:
-  void device(const Line& line, const LogLine& read) {
-    const auto d = log_device(read);
-    if (!d) return;
-    if (ranks_.empty()) group_ = d->group, out_.gpu = d->name;
-    if (!ranks_.insert(d->rank).second)
-      line.refuse(
-          "rank " + std::to_string(d->rank) + " stands twice",
-          "two logs in one file, or every process ran on its own: nccl-tests was built without MPI=1");
-    if (d->group != group_) return;  // it communicates by itself
-    ++out_.ranks;
-    out_.of_ranks = line.place();
-    hosts_.insert(d->host);
-    hosts_tell_ &= devices_.insert({d->host, d->local}).second;
-    out_.nodes = hosts_tell_ ? static_cast<int>(hosts_.size()) : 0;
+void take_table(const NcclTable& table, CollectiveOp op, const AskedGroup& asked, MeasuredCollective& out) {
+  const LoggedGroup group = logged_group(table, asked);
+  if (out.ranks && (out.ranks != group.ranks || out.nodes != group.nodes))
+    refuse_at(group.place,
+              fmt::format("two tables of {}: of {} ranks on {} nodes and of {} on {}", name_of(kOpNames, op),
+                          out.ranks, out.nodes, group.ranks, group.nodes),
+              "one file for each group");
+  out.ranks = group.ranks, out.nodes = group.nodes, out.gpu = group.gpu, out.of_ranks = group.place;
+  if (!table.failed.empty() && !table.rows_tell())
+    refuse_at(table.of_failed, "the log says " + quote(table.failed) + " and not of which rows",
+              "times of wrong results say nothing: measure again");
+  for (const NcclRow& row : table.rows) {
+    if (row.wrong() > 0)
+      refuse_at(row.place, fmt::format("{} elements of this size came out wrong", row.wrong()),
+                "times of wrong results say nothing: measure again, or leave the row out");
+    // Asked for another number of ranks, that is said first.
+    const int ranks = asked.ranks ? asked.ranks : group.ranks;
+    if (ranks == group.ranks)
+      if (const auto found = contradiction(row, op, ranks))
+        refuse_at(row.place, found->message, "a log of another operation or of another number of ranks");
+    out.rows.push_back({row.bytes, row.best_us() * 1e-6, row.place});
   }
+}
 
-  void header(const Words& words) {
-    in_table_ = true;
-    // Old versions print the largest deviation as "error", which is no count of wrong elements.
-    counts_wrong_ = std::none_of(words.begin(), words.end(), [](const auto& w) { return w.text == "error"; });
-  }
+MeasuredCollective of_log(const NcclLog& log, const std::string& path, CollectiveOp op,
+                          const AskedGroup& asked) {
+  MeasuredCollective out;
+  out.op = op;
+  for (const NcclTable* table : tables_of(log, path, op))
+    out.of_op = place_of(*table), take_table(*table, op, asked, out);
+  // Of a size that stands twice, in cycles or tables, the faster.
+  std::stable_sort(out.rows.begin(), out.rows.end(), [](const auto& a, const auto& b) {
+    return std::pair(a.bytes, a.seconds) < std::pair(b.bytes, b.seconds);
+  });
+  out.rows.erase(std::unique(out.rows.begin(), out.rows.end(),
+                             [](const auto& a, const auto& b) { return a.bytes == b.bytes; }),
+                 out.rows.end());
+  return out;
+}
 
-  void remark(const Line& line, const LogLine& read) {
-    const std::string program = remarks_.program, failed = remarks_.failed;
-    remarks_.note(read.body, in_table_ || !out_.rows.empty());
-    if (remarks_.failed != failed) failed_ = line;
-    if (remarks_.program == program) return;
-    const auto op = op_in(remarks_.program);
-    if (op) out_.op = op, out_.of_op = line.place();
-  }
-
-  // size count type [redop] [root] then one or two of: time algbw busbw [wrong]
-  void row(const Line& line, const Words& words) {
-    size_t at = 3;
-    if (at < words.size() && !parse_number(words[at].text).value) redop(line, words[at++].text);
-    const size_t left = words.size() > at ? words.size() - at : 0;
-    const bool has_root = left == 9 || left == 7 || left == 5;
-    if (has_root) ++at;
-    const size_t numbers = left - (has_root ? 1 : 0), half = numbers == 6 || numbers == 3 ? 3 : 4;
-    if (numbers != 3 && numbers != 4 && numbers != 6 && numbers != 8)
-      line.refuse("a row of nccl-tests is cut, or is of another program");
-    double us = line.positive(words[at].text, "the time");
-    const double size = line.positive(words[0].text, "the size");
-    if (!out_.rows.empty() && size <= out_.rows.back().bytes)
-      line.refuse("sizes do not ascend: rows of two tables, or of one twice");
-    const double rate = size / us * 1e-3;  // GB/s
-    const auto algbw = parse_number(words[at + 1].text), busbw = parse_number(words[at + 2].text);
-    if (algbw.value && *algbw.value >= 1 && std::abs(rate / *algbw.value - 1) > 0.03)
-      line.refuse("size, time and algbw contradict each other");
-    const double factor = busbw.value && *busbw.value >= 1 ? *busbw.value / rate : 0;
-    if (numbers >= 6) us = std::min(us, line.positive(words[at + half].text, "the time in place"));
-    for (size_t i = at + 3; half == 4 && i < words.size(); i += half) right(line, words[i].text);
-    out_.rows.push_back({size, us * 1e-6, factor, line.place()});
-  }
-
-  void redop(const Line& line, std::string_view word) {
-    if (out_.reduces) return;
-    out_.reduces = word != "none";
-    out_.of_reduces = line.place();
-  }
-
-  void right(const Line& line, std::string_view wrong) const {
-    const auto count = parse_number(wrong);
-    if (counts_wrong_ && count.value && *count.value > 0)
-      line.refuse(std::string(wrong) + " elements of this size came out wrong",
-                  "times of wrong results say nothing: measure again, or leave the row out");
-  }
-
-  MeasuredCollective& out_;
-  LogRemarks remarks_;
-  Line failed_{};  // where remarks_.failed stands
-  std::set<int> ranks_;
-  std::set<std::string> hosts_;
-  std::set<std::pair<std::string, int>> devices_;
-  int group_ = 0;
-  bool hosts_tell_ = true;  // no two devices of one host have one number
-  bool in_table_ = false, counts_wrong_ = true;
-};
+std::vector<Line> lines_of(std::string_view text, const std::string& file) {
+  std::vector<Line> lines;
+  for (const auto line : split(text, '\n'))
+    lines.push_back({file, std::string(line.substr(0, 400)), static_cast<int>(lines.size()) + 1});
+  return lines;
+}
 
 struct Columns {
   std::vector<std::string> names;
@@ -185,29 +177,34 @@ void read_table(const std::vector<Line>& lines, MeasuredCollective& out) {
     out.of_op = out.of_ranks = line.place();
     double us = line.positive(fields[time], "time_us");
     if (!fields[in_place].empty()) us = std::min(us, line.positive(fields[in_place], "inplace_time_us"));
-    out.rows.push_back({line.positive(fields[bytes], "bytes"), us * 1e-6, 0, line.place()});
+    out.rows.push_back({line.positive(fields[bytes], "bytes"), us * 1e-6, line.place()});
   }
 }
 
 }  // namespace
 
-MeasuredCollective read_measured_collective(const std::string& path) {
+MeasuredCollective read_measured_collective(const std::string& path, CollectiveOp op,
+                                            const AskedGroup& asked) {
   const std::string text = read_file(path), shown = shown_path(path);
-  std::vector<Line> lines;
-  for (const auto line : split(text, '\n'))
-    lines.push_back({shown, std::string(line.substr(0, 400)), static_cast<int>(lines.size()) + 1});
+  const size_t start = std::min(text.find_first_not_of(" \t\r\n"), text.size());
   MeasuredCollective out;
-  if (!lines.empty() && lines.front().text.starts_with("op,")) {
-    read_table(lines, out);
-  } else {
-    LogReader reader(out);
-    for (const Line& line : lines) reader.take(line);
-    reader.finish();
+  try {
+    if (text.starts_with("op,"))
+      read_table(lines_of(text, shown), out);
+    else if (holds_nccl_table(text))
+      out = of_log(read_nccl_log(text, shown), path, op, asked);
+    else if (start < text.size() && (text[start] == '{' || text[start] == '['))
+      out = of_log(read_nccl_json(text, shown), path, op, asked);
+  } catch (InputErrors& found) {
+    for (auto& error : found.errors) error.code = "E-AGAINST";
+    throw InputErrors(std::move(found.errors));
   }
   if (out.rows.empty())
-    Line{shown, "", 0}.refuse("no row of nccl-tests and no table of collectives in it",
-                              "the table's columns are op,ranks,nodes,gpus_per_node,bytes,time_us,algbw_GBps,"
-                              "busbw_GBps,inplace_time_us");
+    lines_of(text, shown)
+        .front()
+        .refuse("no row of nccl-tests and no table of collectives in it",
+                "the table's columns are "
+                "op,ranks,nodes,gpus_per_node,bytes,time_us,algbw_GBps,busbw_GBps,inplace_time_us");
   return out;
 }
 

@@ -11,22 +11,26 @@
 namespace rehearse {
 
 struct MeasuredCollective {
-  // What the file says of itself; a log need not say any of it.
   std::optional<CollectiveOp> op;
-  std::optional<bool> reduces;  // by the redop of a log's rows
-  int ranks = 0, nodes = 0;     // 0: not said; nodes: of a log its hosts
-  std::string gpu;              // as a log names that of its first rank
-  Place of_op, of_ranks, of_reduces;
+  int ranks = 0, nodes = 0;  // nodes: of a log its hosts; 0: not said
+  std::string gpu;           // as a log names that of its first rank
+  Place of_op, of_ranks;
   struct Row {
     double bytes = 0, seconds = 0;  // the smaller of out of place and in place
-    double bus_factor = 0;          // busbw over bytes / time, as a log printed it; 0: not precise enough
     Place place;
   };
-  std::vector<Row> rows;  // in the order of the file
+  std::vector<Row> rows;  // of a log by size
 };
 
-// Throws InputErrors with the line: E-AGAINST where the file holds no row, a row is cut or holds what is no
-// number, results were wrong, or rows are of several operations or groups; E-FILE-READ.
-MeasuredCollective read_measured_collective(const std::string& path);
+// What the caller knows of the group; 0: the file tells.
+struct AskedGroup {
+  int ranks = 0, per_node = 0;
+};
+
+// Of a log the tables of `op`. Throws InputErrors with the line: E-AGAINST where the file holds no row, a row
+// is cut or holds what is no number, results were wrong, rows are of another operation or of several groups,
+// or neither the log nor `asked` says who took part; E-FILE-READ.
+MeasuredCollective read_measured_collective(const std::string& path, CollectiveOp op,
+                                            const AskedGroup& asked);
 
 }  // namespace rehearse

@@ -10,6 +10,7 @@
 #include "calibration/fit/compare.hpp"
 #include "calibration/fit/constants.hpp"
 #include "sim/base/error.hpp"
+#include "sim/cost/collectives.hpp"
 #include "sim/io/profile.hpp"
 
 namespace rehearse::calibration {

@@ -4,6 +4,8 @@
 
 #include <set>
 
+#include "sim/cost/collectives.hpp"
+
 namespace rehearse::calibration {
 namespace {
 

@@ -7,7 +7,9 @@
 #include <fstream>
 
 #include "sim/base/text.hpp"
+#include "sim/io/measured_collective.hpp"
 #include "sim/io/model.hpp"
+#include "sim/io/nccl_log.hpp"
 #include "sim/io/profile.hpp"
 #include "sim/io/scenario.hpp"
 #include "sim/io/topology.hpp"
@@ -88,6 +90,20 @@ void read_profile_bytes(const uint8_t* bytes, size_t size, const Ground& ground)
 void read_schedule_bytes(const uint8_t* bytes, size_t size, const Ground&) {
   for (const PipelineShape shape : {PipelineShape{2, 3, 1}, PipelineShape{2, 2, 2}})
     tolerate([&] { validate(from_csv(text_of(bytes, size), "fuzz.csv", shape)); });
+}
+
+void read_log_bytes(const uint8_t* bytes, size_t size, const Ground& ground) {
+  const std::string_view text = text_of(bytes, size);
+  const auto use = [](const NcclLog& log) {
+    for (const auto& table : log.tables) {
+      const LoggedGroup group = group_of(table, 0, 0);
+      for (const auto& row : table.rows) contradiction(row, CollectiveOp::all_reduce, group.ranks);
+    }
+  };
+  tolerate([&] { use(read_nccl_log(text, "fuzz.log")); });
+  tolerate([&] { use(read_nccl_json(text, "fuzz.json")); });
+  const auto path = write_file(ground, "fuzz.log", text);
+  tolerate([&] { read_measured_collective(path, CollectiveOp::all_reduce, {}); });
 }
 
 Ground make_ground() {

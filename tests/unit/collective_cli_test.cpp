@@ -154,15 +154,15 @@ TEST(CollectiveCli, RefusesALogOfAnotherCollective) {
            {replaced(kRows, " sum ", "none "), "is of an operation that does not reduce, not of all_reduce"},
            {kStart + ranks_of(2, 8) + ranks_of(2, 8) + kRows, "rank 0 stands twice [E-AGAINST]"},
            {replaced(kRows, "71.99  134.98", "71.99  125.98"),
-            "busbw is 1.750 x size / time, which of all_reduce over 16 ranks is 1.875 [E-AGAINST]"}}) {
+            "busbw 125.98 is not 135 GB/s, size / time x 1.875 of all_reduce over 16 ranks [E-AGAINST]"}}) {
     const ProgramRun run = against(c.log);
     EXPECT_EQ(run.status, 2) << c.message;
     EXPECT_THAT(run.err, HasSubstr(c.message));
   }
   EXPECT_THAT(against(kStart + ranks_of(1, 8) + kRows).err,
-              AllOf(HasSubstr("log.txt:9:1: error"), HasSubstr("#  Rank 7 Group")));
+              AllOf(HasSubstr("log.txt:9:4: error"), HasSubstr("#  Rank 7 Group")));
   EXPECT_THAT(against(log, "all_gather").err, HasSubstr("log.txt:1:1: error"));
-  EXPECT_THAT(against(kRows, "all_gather").err, HasSubstr("log.txt:2:1: error"));
+  EXPECT_THAT(against(kRows, "all_gather").err, HasSubstr("log.txt:2:6: error"));
   EXPECT_THAT(against(log, "all_reduce", "--ranks 8").err, HasSubstr("is of 16 ranks, not 8"));
   EXPECT_THAT(against("op,ranks,nodes,gpus_per_node,bytes,time_us,algbw_GBps,busbw_GBps,inplace_time_us\n"
                       "all_reduce,16,16,1,1048576,71.93,14.58,27.33,\n")
@@ -173,9 +173,9 @@ TEST(CollectiveCli, RefusesALogOfAnotherCollective) {
 TEST(CollectiveCli, RefusesALogOfWrongResults) {
   const ProgramRun out = against(replaced(kRows, "134.98      0", "134.98      7"));
   EXPECT_EQ(out.status, 2);
-  EXPECT_THAT(out.err, HasSubstr("log.txt:3:1: error: 7 elements of this size came out wrong [E-AGAINST]"));
+  EXPECT_THAT(out.err, HasSubstr("log.txt:3:5: error: 7 elements of this size came out wrong [E-AGAINST]"));
   EXPECT_THAT(against(replaced(kRows, "27.51    N/A", "27.51      2")).err,
-              HasSubstr("log.txt:2:1: error: 2 elements of this size came out wrong [E-AGAINST]"));
+              HasSubstr("log.txt:2:6: error: 2 elements of this size came out wrong [E-AGAINST]"));
   for (const char* what : {"Out of bounds values : 3 FAILED", "Bitwise mismatches : 3 FAILED"}) {
     const ProgramRun run = against(kRows + "# " + what + "\n");
     EXPECT_EQ(run.status, 2);
