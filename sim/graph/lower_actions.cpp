@@ -102,12 +102,12 @@ Lowering::Placed Lowering::place_action(int unit, const Action& action, Cut cut,
   Placed result;
   TaskSet previous = after, ready = std::move(after);
   double filled = 0;
-  int32_t last_run = -1;  // what completes the bucket that is still open at the end
-  bool open = false;
-  auto close_bucket = [&](int32_t task) {
-    if (cut == Cut::gradients_ready) buckets[next_bucket].ready[unit] = {task};
+  int32_t opened_by = -1, last_run = -1;  // the first and the latest piece of the bucket that is open
+  auto close_bucket = [&] {
+    if (buckets.size() <= next_bucket) buckets.emplace_back();
+    buckets[next_bucket].ready[unit] = {cut == Cut::gradients_ready ? last_run : opened_by};
     buckets[next_bucket].parameters = filled;
-    ++next_bucket, filled = 0, open = false;
+    ++next_bucket, filled = 0, opened_by = -1;
   };
   for (const auto& piece : row) {
     const TaskSet& from = piece.beside_previous ? previous : ready;
@@ -119,16 +119,12 @@ Lowering::Placed Lowering::place_action(int unit, const Action& action, Cut cut,
     if (!piece.beside_previous) previous = ready, ready.clear();
     ready.push_back(task);
     if (cut == Cut::none || piece.program < 0) continue;
-    if (!open && buckets.size() <= next_bucket) buckets.emplace_back();
-    if (cut == Cut::weights_needed && !open) buckets[next_bucket].ready[unit] = {task};
-    open = true;
+    if (opened_by < 0) opened_by = task;
     last_run = task;
     filled += piece.parameters;
-    if (filled >= bucket_size) close_bucket(task);
+    if (filled >= bucket_size) close_bucket();
   }
-  if (open && filled > 0) close_bucket(last_run);
-  if (open && buckets[next_bucket].parameters == 0)
-    buckets.resize(next_bucket);  // opened by pieces without weights
+  if (filled > 0) close_bucket();
   result.last = ready;
   return result;
 }
