@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <iostream>
 
 #include "sim/cli/commands.hpp"
@@ -20,7 +21,8 @@ ScoredRow predict(const TruthRow& row, const EngineOptions& options) {
                    .family = row.family,
                    .sweep = row.sweep,
                    .measured_s = row.measured_s,
-                   .skipped = row.skipped};
+                   .skipped = row.skipped,
+                   .refused = row.refused};
   if (!row.scenario) return scored;
   Scenario s = *row.scenario;
   try {
@@ -45,13 +47,21 @@ int command_score(const Invocation& invocation, std::ostream& out) {
       "score", "TRUTH",
       "Predicts every step of a file of measured steps that can be expressed, and says how far off."};
   if (!parse_words(invocation, help, extra, common, out)) return kDone;
-  const auto truth = load_truth(common.input, invocation.roots);
+  if (!common.sets.empty())
+    refuse("score takes no --set: each row is a scenario of its own", "vary one with rehearse run");
+  const auto [truth, errors] = load_truth(common.input, invocation.roots);
+  if (std::all_of(truth.begin(), truth.end(), [](const TruthRow& row) { return row.refused; }) &&
+      !errors.empty())
+    throw InputErrors(errors);
+  std::cerr << InputErrors::format(errors);
   const bool progress = !common.quiet && isatty(STDERR_FILENO) == 1;
   std::vector<ScoredRow> rows;
   int tier_c = 0, other_kind = 0;
   for (size_t i = 0; i < truth.size(); ++i) {
     if (progress) std::cerr << fmt::format("\r{} of {} rows ", i + 1, truth.size());
-    if (truth[i].kind != "iteration")
+    if (truth[i].refused)
+      rows.push_back(predict(truth[i], engine));
+    else if (truth[i].kind != "iteration")
       ++other_kind;
     else if (truth[i].tier != "A" && truth[i].tier != "B")
       ++tier_c;
@@ -61,7 +71,7 @@ int command_score(const Invocation& invocation, std::ostream& out) {
   if (progress) std::cerr << "\r\x1b[K";
   const Score score = score_rows(std::move(rows), tier_c, other_kind);
   emit(common, to_table(score), to_json(score), out);
-  return kDone;
+  return errors.empty() ? kDone : kBadInput;
 }
 
 }  // namespace rehearse

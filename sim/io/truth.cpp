@@ -8,6 +8,7 @@
 #include "sim/graph/schedules.hpp"
 #include "sim/io/profile.hpp"
 #include "sim/io/topology.hpp"
+#include "sim/io/truth_check.hpp"
 #include "sim/io/yaml.hpp"
 #include "sim/spec/check.hpp"
 
@@ -197,7 +198,7 @@ void read_layout(const DocNode& row, const DocNode& node, Scenario& s) {
   if (const DocNode* overlap = node.find("overlap"); overlap && overlap->kind == NodeKind::map)
     s.overlap = {flag_of(*overlap, "grad_reduce"), flag_of(*overlap, "param_gather") && l.zero > 0,
                  flag_of(*overlap, "tp_comm") && l.tp > 1, flag_of(*overlap, "p2p") && l.pp > 1};
-  if (const int gpus = int(number_of(row, "gpus")); gpus != l.tp * l.pp * l.dp)
+  if (int64_t(number_of(row, "gpus")) != int64_t(l.tp) * l.pp * l.dp)
     throw Skip{"layout does not multiply out"};
 }
 
@@ -209,7 +210,7 @@ class Reader {
     const std::string gpu = text_of(row, "gpu");
     const auto machine = std::find_if(std::begin(kMachines), std::end(kMachines),
                                       [&](const Machine& m) { return m.gpu == gpu; });
-    if (machine == std::end(kMachines)) throw Skip{"no profile for " + gpu};
+    if (machine == std::end(kMachines)) throw Skip{gpu.empty() ? "no GPU" : "no profile for " + gpu};
     const DocNode* layout = row.find("layout");
     if (!layout) throw Skip{"no layout"};
     Scenario s;
@@ -280,30 +281,45 @@ std::string sweep_of(const DocNode& row) {
 
 }  // namespace
 
-std::vector<TruthRow> load_truth(const std::string& path, const DataRoots& roots) {
+TruthFile load_truth(const std::string& path, const DataRoots& roots) {
   const DocNode document = parse_yaml_file(path);
-  const DocNode* rows = document.find("rows");
+  Problems problems;
+  MapReader file(document, "", problems);
+  for (const char* free : {"version", "conventions", "gpu_reference", "sources"}) file.find(free);
+  const DocNode* rows = document.kind == NodeKind::map ? file.find("rows") : nullptr;
   if (!rows || rows->kind != NodeKind::list)
-    throw InputErrors(
-        {place_of(document.mark), "rows", "E-TRUTH-ROWS", "a truth file has a list 'rows'", ""});
+    throw InputErrors({place_of(rows ? rows->mark : document.mark), "rows", "E-TRUTH-ROWS",
+                       "a file of measured steps has a list 'rows'", ""});
+  file.finish();
+  problems.raise();
   Reader reader(roots);
-  std::vector<TruthRow> result;
+  TruthFile result;
   for (const DocNode& node : rows->items) {
-    TruthRow row{.id = text_of(node, "id"),
-                 .family = text_of(node, "family"),
-                 .kind = text_of(node, "kind"),
-                 .tier = text_of(node, "tier"),
-                 .sweep = sweep_of(node),
-                 .measured_s = number_of(node, "target_iteration_s"),
-                 .scenario = {},
-                 .skipped = {}};
+    TruthRow row;
+    Problems of_row;
+    check_truth_row(node, "rows[" + std::to_string(result.rows.size()) + "]", of_row);
     try {
+      of_row.raise();
+      row = {.id = text_of(node, "id"),
+             .family = text_of(node, "family"),
+             .kind = text_of(node, "kind"),
+             .tier = text_of(node, "tier"),
+             .sweep = sweep_of(node),
+             .measured_s = number_of(node, "target_iteration_s"),
+             .scenario = {},
+             .skipped = {}};
       if (row.kind == "iteration" && row.measured_s <= 0) throw Skip{"no measured step time"};
       row.scenario = reader.scenario(node, row.id, row.family);
     } catch (const Skip& skip) {
       row.skipped = skip.reason;
+    } catch (const InputErrors& found) {
+      if (of_row.empty()) throw;  // of the data that rows name
+      row.id = text_of(node, "id"), row.family = text_of(node, "family");
+      row.refused = true;
+      row.skipped = found.errors.front().code + ": " + found.errors.front().message;
+      result.errors.insert(result.errors.end(), found.errors.begin(), found.errors.end());
     }
-    result.push_back(std::move(row));
+    result.rows.push_back(std::move(row));
   }
   return result;
 }

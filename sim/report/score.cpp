@@ -101,6 +101,8 @@ Score score_rows(std::vector<ScoredRow> rows, int tier_c, int other_kind) {
   Score score{.families = {}, .tier_c = tier_c, .other_kind = other_kind, .rows = std::move(rows)};
   std::map<std::string, std::pair<std::vector<const ScoredRow*>, int>> families;
   for (const auto& row : score.rows) {
+    score.refused += row.refused;
+    if (row.refused) continue;
     auto& [scored, skipped] = families[row.family];
     if (row.skipped.empty())
       scored.push_back(&row);
@@ -130,7 +132,8 @@ std::string to_json(const Score& score) {
                                 {"spearman", optional_number(f.spearman)},
                                 {"regret", optional_number(f.regret)}});
   json["mean_of_families"] = score.mean_of_families;
-  json["not_scored"] = {{"tier_c", score.tier_c}, {"other_kind", score.other_kind}};
+  json["not_scored"] = {
+      {"tier_c", score.tier_c}, {"other_kind", score.other_kind}, {"refused", score.refused}};
   json["rows"] = nlohmann::ordered_json::array();
   for (const auto& r : score.rows) {
     nlohmann::ordered_json row{{"id", r.id}, {"family", r.family}};
@@ -144,6 +147,7 @@ std::string to_json(const Score& score) {
                   {"measured_s", r.measured_s},
                   {"error", nullptr},
                   {"skipped", r.skipped}});
+      if (r.refused) row["refused"] = r.skipped.substr(0, r.skipped.find(':'));
     }
     json["rows"].push_back(std::move(row));
   }
@@ -166,8 +170,9 @@ std::string to_table(const Score& score) {
                    f.rows, f.skipped, f.mape * 100, f.bias * 100, f.median * 100, f.p90 * 100,
                    shown(f.spearman, false), shown(f.regret, true));
   }
-  fmt::format_to(to, "mean of families {:.2f}%; not scored: {} of tier C, {} that are no step times\n",
-                 score.mean_of_families * 100, score.tier_c, score.other_kind);
+  fmt::format_to(to, "mean of families {:.2f}%; not scored: {} of tier C, {} that are no step times{}\n",
+                 score.mean_of_families * 100, score.tier_c, score.other_kind,
+                 score.refused ? fmt::format(", {} with errors", score.refused) : "");
   std::map<std::string, int> reasons;
   for (const auto& row : score.rows)
     if (!row.skipped.empty()) ++reasons[row.skipped];

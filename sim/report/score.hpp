@@ -11,8 +11,9 @@ struct ScoredRow {
   std::string id, family;
   std::string sweep;  // rows with the same text are layouts of one question
   double predicted_s = 0, measured_s = 0;
-  bool fits = true;     // by the memory model; not part of the error
-  std::string skipped;  // why there is no prediction; empty where there is one
+  bool fits = true;      // by the memory model; not part of the error
+  std::string skipped;   // why there is no prediction; empty where there is one
+  bool refused = false;  // an error in the row; counted in no family
   double error() const { return predicted_s / measured_s - 1; }
 };
 
@@ -27,6 +28,7 @@ struct Score {
   std::vector<FamilyScore> families;  // in order of their name
   double mean_of_families = 0;        // of mape, over families with rows
   int tier_c = 0, other_kind = 0;     // rows of the file that are not for scoring
+  int refused = 0;                    // rows with errors
   std::vector<ScoredRow> rows;
 };
 

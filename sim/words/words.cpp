@@ -107,7 +107,7 @@ int run_guarded(const std::function<int(std::ostream& out)>& command) {
   try {
     std::ostringstream out;
     const int status = command(out);
-    if (status != kDone && status != kVerdictFails) return status;
+    if (status == kInternal) return status;
     const std::string text = out.str();
     if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
       throw InputErrors(InputError{{}, "", "E-FILE-WRITE", "cannot write to standard output", ""});

@@ -29,9 +29,9 @@ std::optional<std::vector<std::string>> parse_words(
     const std::vector<std::string>& words, const CommandHelp& help,
     const boost::program_options::options_description& options, std::ostream& out);
 
-// Runs a command whose results go to the stream it is given. They reach stdout only where it returns kDone or
-// kVerdictFails: with an error stdout stays empty. InputErrors are printed to stderr and end in kBadInput,
-// whatever else is thrown in kInternal.
+// Runs a command whose results go to the stream it is given. They reach stdout where it returns, not where it
+// throws: with an error stdout stays empty, unless a part of the input could be answered (kBadInput
+// returned). InputErrors are printed to stderr and end in kBadInput, whatever else is thrown in kInternal.
 int run_guarded(const std::function<int(std::ostream& out)>& command);
 
 // Writes a whole file, or to `out` for "-". Throws InputErrors (E-FILE-WRITE).

@@ -13,6 +13,7 @@
 #include "sim/io/profile.hpp"
 #include "sim/io/scenario.hpp"
 #include "sim/io/topology.hpp"
+#include "sim/io/truth.hpp"
 #include "sim/schedule/schedule.hpp"
 
 namespace rehearse::fuzz {
@@ -104,6 +105,15 @@ void read_log_bytes(const uint8_t* bytes, size_t size, const Ground& ground) {
   tolerate([&] { use(read_nccl_json(text, "fuzz.json")); });
   const auto path = write_file(ground, "fuzz.log", text);
   tolerate([&] { read_measured_collective(path, CollectiveOp::all_reduce, {}); });
+}
+
+void read_truth_bytes(const uint8_t* bytes, size_t size, const Ground& ground) {
+  const auto path = write_file(ground, "truth.yaml", text_of(bytes, size));
+  static const DataRoots shipped{{REHEARSE_SOURCE_DIR}};
+  tolerate([&] {
+    const TruthFile truth = load_truth(path, shipped);
+    if (!truth.errors.empty()) throw InputErrors(truth.errors);
+  });
 }
 
 Ground make_ground() {

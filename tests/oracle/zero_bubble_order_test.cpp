@@ -25,7 +25,7 @@ std::vector<std::vector<Row>> questions(const std::string& file) {
   for (const auto& row : json["rows"]) predicted[row["id"]] = row["predicted_s"].get<double>();
   std::map<std::tuple<int, int, int>, std::vector<Row>> by;
   EXPECT_EQ(predicted.size(), 48u);
-  for (const auto& row : load_truth(REHEARSE_SOURCE_DIR "/" + file, {{REHEARSE_SOURCE_DIR}})) {
+  for (const auto& row : load_truth(REHEARSE_SOURCE_DIR "/" + file, {{REHEARSE_SOURCE_DIR}}).rows) {
     const Scenario& s = row.scenario.value();
     by[{s.model.hidden, s.layout.pp, s.batch.global}].push_back(
         {row.id, row.measured_s, predicted.at(row.id)});
