@@ -59,6 +59,7 @@ static CollectiveCase case_of(CollectiveOp op, const GroupShape& shape, Bytes by
   c.network = context.network;
   c.sharp = context.sharp;
   c.pcie = context.pcie;
+  c.nics = context.nics;
   return c;
 }
 

@@ -31,6 +31,7 @@ struct CollectiveContext {
   std::string_view network;  // word of the network, which measured tables name too; empty: any
   bool sharp = false;        // switches reduce
   bool pcie = false;         // joins the GPUs of a node, in place of NVLink
+  int nics = 0;              // of a node that the ranks use; 0: one a GPU
 };
 
 // A collective inside one node, a calibrated duration: a table of this operation and number of ranks, or

@@ -193,7 +193,7 @@ double rate_GBps(const Question& q) {
     case A::ring:
       return ring_rate(q, bus);
     case A::tree:
-      return tree_rate(q, bus);
+      return tree_rate(q, q.nodes == 2 ? q.s.channels * q.s.tree_channel.value * 1e-9 : bus);
     case A::nvls:
     case A::nvls_tree:
       return nvls_rate(q);
@@ -236,8 +236,12 @@ std::optional<NcclTime> nccl_choice(const NcclSystem& system, CollectiveOp op, i
   return best;
 }
 
+// A channel for each NIC, two for one of this rate (ncclTopoDupChannels).
+constexpr double kTwoChannels = 25e9;
+constexpr int kLeastChannels = 4;
+
 NcclSystem nccl_system(GpuArchitecture architecture, BytesPerSec nvlink, int nodes, int per_node,
-                       BytesPerSec node_network) {
+                       BytesPerSec node_network, int nics) {
   NcclSystem s;
   s.architecture = architecture;
   const BytesPerSec ring = nvlink * 0.8;  // 240, 360 and 720 of 300, 450 and 900 GB/s
@@ -245,9 +249,12 @@ NcclSystem nccl_system(GpuArchitecture architecture, BytesPerSec nvlink, int nod
   s.nvls_in_node = nvlink * (40. / 450);
   s.nvls_network = std::min(nvlink * (60. / 450), node_network * (1.2 / s.nvls_channels));
   if (nodes > 1) {
-    s.channels = std::min(2 * per_node, 32);
     const BytesPerSec wire = node_network * 0.96;
+    const int ports = nics > 0 ? nics : per_node;
+    const bool twice = wire.value / ports >= kTwoChannels;
+    s.channels = std::clamp((twice ? 2 : 1) * ports, kLeastChannels, 32);
     s.channel = (per_node > 1 ? std::min(ring, wire) : wire) * (1.0 / s.channels);
+    s.tree_channel = (per_node > 1 ? std::min(ring, 2 * wire) : 2 * wire) * (1.0 / s.channels);
   } else {
     s.channels = 12;
     s.channel = ring * (1.0 / s.channels);

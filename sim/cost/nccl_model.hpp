@@ -22,6 +22,9 @@ struct NcclSystem {
       false;            // the search found a plain tree (0.85 of the rate), not the balanced one of DGX nodes
   int channels = 0;     // of rings and trees
   BytesPerSec channel;  // inside a node where there is one, else between nodes
+  // Of trees on 2 nodes, where each byte goes over the network once: NCCL counts what passes inside the node,
+  // up to twice what the NICs let through (src/graph/search.cc).
+  BytesPerSec tree_channel;
   int nvls_channels = 0;  // 0: none
   BytesPerSec nvls_in_node, nvls_network;
   Seconds nic_latency;       // that the NIC reports: beyond the model's own
@@ -50,8 +53,9 @@ std::optional<NcclTime> nccl_choice(const NcclSystem& system, CollectiveOp op, i
 
 // The search's result for nodes whose GPUs each have `nvlink` (data sheet, one direction) and whose NICs
 // together have `node_network`, by the rates that NCCL counts a link with (20 of 25, 40.1 of 50 GB/s; 48 of a
-// NIC's 50 GB/s): 12 channels inside a node, two a GPU between nodes; 8 of NVLS.
+// NIC's 50 GB/s): 12 channels inside a node; between nodes one a NIC, two where it has 25 GB/s or more, at
+// least 4; 8 of NVLS. `nics`: 0: one a GPU.
 NcclSystem nccl_system(GpuArchitecture architecture, BytesPerSec nvlink, int nodes, int per_node,
-                       BytesPerSec node_network);
+                       BytesPerSec node_network, int nics = 0);
 
 }  // namespace rehearse

@@ -36,7 +36,7 @@ Prediction exchange(const DeviceProfile& profile, const CollectiveCase& c) {
 }
 
 NcclSystem system_of(const DeviceProfile& profile, const CollectiveCase& c) {
-  NcclSystem s = nccl_system(*profile.architecture, c.nvlink, c.nodes, c.per_node, c.node_network);
+  NcclSystem s = nccl_system(*profile.architecture, c.nvlink, c.nodes, c.per_node, c.node_network, c.nics);
   s.nvlink = !c.pcie;
   s.sharp = c.sharp;
   s.latency_scale = profile.nccl_latency_scale;
@@ -84,6 +84,15 @@ bool of_this_group(const CollectiveCase& c, const CollectiveTable& t) {
 
 constexpr double kTooFar = 99, kReach = 0.4, kNoTable = 2.2;
 
+// Of a network's word: what sends its bytes. A table of another kind says of this one next to nothing.
+enum class NetworkKind { rdma, efa, offloaded_tcp, tcp };
+constexpr double kOtherNetwork = 6;
+NetworkKind kind_of(std::string_view network) {
+  if (network.starts_with("ib") || network.starts_with("roce")) return NetworkKind::rdma;
+  if (network.starts_with("efa")) return NetworkKind::efa;
+  return network.starts_with("tcpx") ? NetworkKind::offloaded_tcp : NetworkKind::tcp;
+}
+
 double op_distance(const CollectiveCase& c, const CollectiveTable& t) {
   if (is_exchange(c.op) && (c.nodes == 1) != (t.nodes == 1)) return kTooFar;  // NVLink tells nothing of NICs
   if (c.op == t.op) return 0;
@@ -100,9 +109,10 @@ double distance(const CollectiveCase& c, const CollectiveTable& t, double bytes)
   if (d >= kTooFar) return d;
   d += 1.25 * doublings(c.per_node, t.per_node);
   if (t.basis == Basis::guess) d += 0.6;
-  if (c.nodes != t.nodes) d += 0.15 * doublings(c.nodes, t.nodes) + (c.nodes == 1 || t.nodes == 1 ? 1.5 : 0);
+  if (c.nodes != t.nodes) d += 0.15 * doublings(c.nodes, t.nodes) + (c.nodes == 1 || t.nodes == 1 ? 4.0 : 0);
   if (c.nodes > 1 && t.nodes > 1 && !c.network.empty() && c.network != t.network)
-    d += 1 + doublings(c.node_network.value / c.per_node, t.node_network.value / t.per_node);
+    d += (kind_of(c.network) == kind_of(t.network) ? 1 : kOtherNetwork) +
+         doublings(c.node_network.value / c.per_node, t.node_network.value / t.per_node);
   const double beyond =
       std::max(std::log2(bytes / t.bytes.back()) - 1, std::log2(t.bytes.front() / bytes) - 2);
   return d + 0.2 * std::max(0.0, beyond);

@@ -13,6 +13,7 @@ struct CollectiveCase {
   double bytes = 0;                        // as nccl-tests counts them
   BytesPerSec nvlink;                      // one GPU, one direction
   BytesPerSec node_network;                // line rate of all NICs of a node that the ranks use
+  int nics = 0;                            // of these; 0: one a GPU
   Seconds nic_latency;                     // node to node
   std::string_view network;                // its word; empty: any
   bool sharp = false;

@@ -10,7 +10,7 @@ GroupCollective group_collective(const Scenario& s, CollectiveOp op, const Group
                                  int ports, Seconds hop_latency) {
   const BytesPerSec nvlink = s.cluster.nvlink * shape.speed;
   if (shape.in_island()) return {in_node_collective(*s.profile, s.stack, op, shape.ranks, bytes, nvlink), {}};
-  const CollectiveContext context{s.cluster.network, s.cluster.sharp, !shape.nvlink};
+  const CollectiveContext context{s.cluster.network, s.cluster.sharp, !shape.nvlink, ports};
   if (shape.nodes == 1)
     return {{},
             over_pcie(*s.profile, s.stack, op, shape.ranks, bytes, s.cluster.pcie, s.cluster.pcie_latency)};
