@@ -150,6 +150,8 @@ inline constexpr Code kCodes[] = {
     {"W-HEAD-DIM", "a head size that the GEMMs of unfused attention are slow for"},
     {"W-PROFILE-GPU", "the profile is of another GPU than the cluster's"},
     {"W-SEQUENCE", "a sequence longer than the model's"},
+    {"W-SCHEDULE-HANG",
+     "sends and receives of a schedule's file would hang where both sides must come to them"},
     {"W-PROFILE-RANGE", "a query far outside what the profile was calibrated for"},
     {"W-NO-EFFECT", "a key that changes nothing in this combination"},
     {"W-TRACE-SIZE", "a trace that viewers choke on"},

@@ -15,6 +15,8 @@ Scenario variant_of(Scenario s, const std::string& schedule) {
   const int parts = s.layout.parts();
   s.schedule = schedule;
   s.warnings.clear();
+  if (schedule != "auto") s.max_live = 0;
+  if (schedule.ends_with(".csv")) return s;  // it runs the chunks that the layout has
   const ScheduleKind& kind = schedule_kind(schedule);
   const bool loops = kind.build == schedule_kind("looped-bfs").build;
   if (kind.min_chunks == kind.max_chunks)
@@ -23,7 +25,6 @@ Scenario variant_of(Scenario s, const std::string& schedule) {
     s.layout.chunks = std::max(2, s.layout.chunks);
   s.layout.placement = kind.placement;
   if (s.layout.parts() != parts) s.layout.stage_layers.clear();
-  if (schedule != "auto") s.max_live = 0;
   return s;
 }
 
@@ -92,7 +93,7 @@ Compared compare_one(const Scenario& scenario, const std::string& schedule, cons
   Compared compared;
   compared.schedule = schedule;
   const Scenario s = variant_of(scenario, schedule);
-  compared.split = schedule_kind(schedule).splits;
+  compared.split = find_schedule(schedule) && schedule_kind(schedule).splits;
   try {
     if (options.memory)
       run_in_memory(compared, s, options);

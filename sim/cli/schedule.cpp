@@ -134,7 +134,7 @@ std::string to_table(const Schedule& schedule, const PipelineFigures& figures, s
     text +=
         fmt::format("  lower bound      {:.6g} s for any order that holds as much; this is {:.2f} % above\n",
                     *bound, 100 * (figures.makespan_s / *bound - 1));
-  if (!schedule.note.empty()) text += fmt::format("  search           {}\n", schedule.note);
+  if (!schedule.note.empty()) text += fmt::format("  note             {}\n", schedule.note);
   return text;
 }
 

@@ -48,14 +48,18 @@ bool read_options(const Invocation& invocation, SchedulesOptions& options, std::
   return true;
 }
 
-std::vector<std::string> names_of(const std::string& list) {
+bool is_file(std::string_view name) { return name.ends_with(".csv"); }
+
+// `all`: those built in, behind the scenario's own where that is a file.
+std::vector<std::string> names_of(const std::string& list, const std::string& own) {
   std::vector<std::string> names;
   if (list == "all") {
+    if (is_file(own)) names.push_back(own);
     for (const auto& row : schedule_table()) names.emplace_back(row.name);
     return names;
   }
   for (const std::string_view name : split(list, ',')) {
-    schedule_kind(name);
+    if (!is_file(name)) schedule_kind(name);
     if (std::find(names.begin(), names.end(), name) != names.end())
       refuse(quote(name) + " is named twice", "");
     names.emplace_back(name);
@@ -70,6 +74,11 @@ double memory_of(const std::string& text, const Scenario& scenario) {
   if (*parsed.value <= 0)
     refuse("--memory must be more than nothing, not " + quote(text), "as in --memory 60GiB");
   return *parsed.value;
+}
+
+// A file by its last part.
+std::string shown(const std::string& schedule) {
+  return is_file(schedule) ? schedule.substr(schedule.rfind('/') + 1) : schedule;
 }
 
 double pp_bytes(const Report& report) {
@@ -124,19 +133,19 @@ std::string to_table(const std::vector<Compared>& all, const Scenario& s, const 
   const Compared* fastest = nullptr;
   for (const auto& c : all) {
     if (!c.refused.empty()) {
-      text += fmt::format("{:<18} refused: {} [{}]\n", c.schedule, c.why, c.refused);
+      text += fmt::format("{:<18} refused: {} [{}]\n", shown(c.schedule), c.why, c.refused);
       continue;
     }
     const Report& r = c.done.report;
     double least = r.memory.peak_bytes;
     for (const auto& stage : r.memory.stages) least = std::min(least, stage.peak.total());
     const auto& live = r.pipeline.peak_live;
-    text +=
-        fmt::format("{:<18} {:>2} {:>5} {:>9.4g} {:>8.2f} {:>8.2f} {:>10} {:>22} {:>10.4g}{}\n", c.schedule,
-                    c.scenario.layout.chunks, c.scenario.batch.micro, r.step_time_s, 100 * r.bubble_fraction,
-                    r.memory.peak_bytes / kGibi, *std::max_element(live.begin(), live.end()),
-                    fmt::format("{:.2f}-{:.2f}", least / kGibi, r.memory.peak_bytes / kGibi),
-                    pp_bytes(r) / 1e9, r.memory.fits ? "" : "  does not fit");
+    text += fmt::format("{:<18} {:>2} {:>5} {:>9.4g} {:>8.2f} {:>8.2f} {:>10} {:>22} {:>10.4g}{}\n",
+                        shown(c.schedule), c.scenario.layout.chunks, c.scenario.batch.micro, r.step_time_s,
+                        100 * r.bubble_fraction, r.memory.peak_bytes / kGibi,
+                        *std::max_element(live.begin(), live.end()),
+                        fmt::format("{:.2f}-{:.2f}", least / kGibi, r.memory.peak_bytes / kGibi),
+                        pp_bytes(r) / 1e9, r.memory.fits ? "" : "  does not fit");
     if (r.memory.fits && (!fastest || r.step_time_s < fastest->done.report.step_time_s)) fastest = &c;
   }
   text += fastest ? fmt::format("\nfastest that fits {:.4g} GiB: {}\n", s.profile->memory_bytes.value / kGibi,
@@ -196,9 +205,12 @@ std::string svg_of(const std::vector<Compared>& all) {
 int command_schedules(const Invocation& invocation, std::ostream& out) {
   SchedulesOptions options;
   if (!read_options(invocation, options, out)) return kDone;
-  const auto names = names_of(options.names);
+  names_of(options.names, "");
   engine_by_name(options.compare.engine.engine), fold_by_name(options.compare.engine.fold);
-  const LoadedScenario loaded = load(options.common, invocation.roots);
+  const LoadedScenario loaded = load_without_schedule(
+      resolve_scenario(options.common.input, invocation.roots), options.common.sets, invocation.roots);
+  print_warnings(loaded.scenario.warnings, options.common.quiet);
+  const auto names = names_of(options.names, loaded.scenario.schedule);
   if (!options.memory.empty()) options.compare.memory = memory_of(options.memory, loaded.scenario);
   const bool progress = !options.common.quiet && isatty(STDERR_FILENO) == 1;
   std::vector<Compared> all;

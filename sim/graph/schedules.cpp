@@ -126,6 +126,18 @@ void place_chunks(Scenario& scenario, const GivenLayout& given) {
   if (copies || (!given.chunks && kind.min_chunks == kind.max_chunks)) layout.chunks = kind.min_chunks;
 }
 
+// Eager transfers form no circle, whatever the order of a file's sends and receives; who runs it as it stands
+// would hang.
+static void warn_of_hang(Scenario& scenario, const Schedule& schedule) {
+  try {
+    check_rendezvous(schedule, schedule.transfers, false);
+  } catch (const InputErrors& found) {
+    scenario.warnings.push_back({"W-SCHEDULE-HANG", "with receives: posted the sends and receives of " +
+                                                        schedule.name +
+                                                        " hang: " + found.errors.front().message});
+  }
+}
+
 Schedule make_schedule(Scenario& scenario) {
   auto& layout = scenario.layout;
   BuildOptions options{.costs = {}, .max_live = scenario.max_live, .global_sync = !scenario.post_validation};
@@ -136,6 +148,8 @@ Schedule make_schedule(Scenario& scenario) {
   layout.placement = schedule.shape.placement;
   if (scenario.posted_receives && layout.pp > 1)
     check_rendezvous(schedule, transfers_of(schedule), !scenario.overlap.p2p);
+  else if (!schedule.transfers.empty())
+    warn_of_hang(scenario, schedule);
   return schedule;
 }
 

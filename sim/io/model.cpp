@@ -34,10 +34,38 @@ void fill_defaults(MapReader& reader, ModelSpec& model) {
                    "give head_dim where heads x head_dim is not hidden");
 }
 
+// The keys of a config.json of Hugging Face say the same in other words; what they do not say stays as it is.
+std::string as_model(const DocNode& config) {
+  const auto word = [&](const char* theirs, const std::string& ours) {
+    const DocNode* value = config.find(theirs);
+    return value && value->kind == NodeKind::scalar ? ours + ": " + value->text + ", " : "";
+  };
+  const DocNode* act = config.find("hidden_act");
+  const bool gated = act && act->text == "silu";
+  return "model: {" + word("num_hidden_layers", "layers") + word("hidden_size", "hidden") +
+         word("num_attention_heads", "heads") + word("num_key_value_heads", "kv_heads") +
+         word("head_dim", "head_dim") + word("intermediate_size", "ffn") + word("vocab_size", "vocab") +
+         word("max_position_embeddings", "sequence") + word("tie_word_embeddings", "tied_embeddings") +
+         (gated ? "mlp: swiglu, position: rope, dropout: false}" : "mlp: gelu}");
+}
+
+bool refuse_foreign_model(const DocNode& node, const std::string& path, Problems& problems) {
+  if (!node.find("num_hidden_layers") || !node.find("hidden_size")) return false;
+  bool experts = false;
+  for (const char* key : {"num_local_experts", "num_experts", "n_routed_experts"})
+    experts |= node.find(key) != nullptr;
+  problems.add(node.mark, path, "E-NOT-MODELLED",
+               std::string("a config.json of Hugging Face is not read yet") +
+                   (experts ? ", and its experts are not modelled" : ""),
+               experts ? "mixtures of experts cannot be rehearsed" : "write " + as_model(node));
+  return true;
+}
+
 }  // namespace
 
 ModelSpec read_model(const DocNode& node, const std::string& path, Problems& problems) {
   ModelSpec model;
+  if (refuse_foreign_model(node, path, problems)) return model;
   MapReader reader(node, path, problems);
   reader.optional("name", model.name);
   reader.required("layers", model.layers, IntRange{1, 10'000});
@@ -56,9 +84,12 @@ ModelSpec read_model(const DocNode& node, const std::string& path, Problems& pro
   reader.optional("tied_embeddings", model.tied_embeddings);
   reader.optional("attention", model.attention, kAttentions);
   reader.optional("dropout", model.dropout);
-  reader.refuse_not_modelled({"experts", "topk", "moe_ffn", "shared_expert_ffn", "shared_experts",
-                              "capacity_factor", "moe_layers", "dense_layers", "q_lora_rank", "kv_lora_rank",
-                              "window"});
+  reader.refuse_not_modelled(
+      {"experts", "topk", "moe_ffn", "shared_expert_ffn", "shared_experts", "capacity_factor", "moe_layers",
+       "dense_layers"},
+      "without it the model is dense, which is another model: mixtures of experts cannot be rehearsed");
+  reader.refuse_not_modelled({"q_lora_rank", "kv_lora_rank", "window"},
+                             "without it the attention is another one, of other sizes and times");
   reader.finish();
   fill_defaults(reader, model);
   return model;

@@ -76,6 +76,7 @@ std::vector<fs::path> candidates(const std::string& text, const Shelf& shelf, co
   std::vector<fs::path> paths;
   if (is_bare_name(text, shelf)) {
     for (const auto& root : roots.dirs) paths.push_back(fs::path(root) / shelf.named / (text + shelf.ending));
+    paths.push_back(fs::path(folder) / text);
     return paths;
   }
   paths.push_back(fs::path(folder) / text);

@@ -199,10 +199,10 @@ int read_choice(const DocNode& node, const std::string& key, Problems& problems,
   return -1;
 }
 
-void MapReader::refuse_not_modelled(std::initializer_list<std::string_view> keys) {
+void MapReader::refuse_not_modelled(std::initializer_list<std::string_view> keys, const std::string& hint) {
   for (const auto key : keys)
     if (const DocNode* value = node_.find(key); value && value->kind != NodeKind::absent) {
-      problem(value->mark, key, "E-NOT-MODELLED", path_of(key) + " is not modelled yet", "leave out the key");
+      problem(value->mark, key, "E-NOT-MODELLED", path_of(key) + " is not modelled yet", hint);
       asides_.emplace_back(key);
     }
 }

@@ -108,7 +108,7 @@ class MapReader {
 
   // Keys of things that are not modelled yet (E-NOT-MODELLED): refused by name, and not offered as valid
   // ones.
-  void refuse_not_modelled(std::initializer_list<std::string_view> keys);
+  void refuse_not_modelled(std::initializer_list<std::string_view> keys, const std::string& hint);
 
   bool has(std::string_view key) const;
   std::string path_of(std::string_view key) const {

@@ -235,15 +235,19 @@ std::vector<std::string> files_of_scenario(const std::string& path, const std::v
   return read(path, sets, context).files;
 }
 
-LoadedScenario load_scenario(const std::string& path, const std::vector<std::string>& sets,
-                             const DataRoots& roots, ScenarioFiles& files) {
-  ReadScenario done = read_scenario(path, sets, roots, files);
+static LoadedScenario with_places(ReadScenario done) {
   LoadedScenario loaded;
   loaded.scenario = std::move(done.scenario);
-  Scenario& scenario = loaded.scenario;
   loaded.places.whole = place_of(done.root.mark);
   note_places(done.root, "", loaded.places);
   note_places(merge_cluster(*done.root.find("cluster")), "cluster", loaded.places);
+  return loaded;
+}
+
+LoadedScenario load_scenario(const std::string& path, const std::vector<std::string>& sets,
+                             const DataRoots& roots, ScenarioFiles& files) {
+  LoadedScenario loaded = with_places(read_scenario(path, sets, roots, files));
+  Scenario& scenario = loaded.scenario;
   try {
     place_chunks(scenario, {.chunks = loaded.places.given("layout.chunks"),
                             .placement = loaded.places.given("layout.placement")});
@@ -256,6 +260,14 @@ LoadedScenario load_scenario(const std::string& path, const std::vector<std::str
   } catch (const InputErrors& found) {
     throw_placed(found, loaded.places);
   }
+  return loaded;
+}
+
+LoadedScenario load_without_schedule(const std::string& path, const std::vector<std::string>& sets,
+                                     const DataRoots& roots) {
+  ScenarioFiles files;
+  LoadedScenario loaded = with_places(read_scenario(path, sets, roots, files));
+  check(loaded.scenario, loaded.places);
   return loaded;
 }
 

@@ -25,6 +25,10 @@ LoadedScenario load_scenario(const std::string& path, const std::vector<std::str
 LoadedScenario load_scenario(const std::string& path, const std::vector<std::string>& sets,
                              const DataRoots& roots, ScenarioFiles& files);
 
+// The same for schedules to be compared: the scenario's own is neither built nor held against its chunks.
+LoadedScenario load_without_schedule(const std::string& path, const std::vector<std::string>& sets,
+                                     const DataRoots& roots);
+
 // The first half of it: what was asked for, not yet cross-checked, and without its schedule.
 struct ReadScenario {
   Scenario scenario;

@@ -108,7 +108,7 @@ LayoutSpec read_layout(const DocNode& node, Problems& problems) {
   reader.optional("scatter_gather", layout.scatter_gather);
   reader.optional("stage_layers", layout.stage_layers, IntRange{0, 100'000});
   if (const DocNode* order = reader.find("order")) read_order(*order, layout, problems);
-  reader.refuse_not_modelled({"expert_tp"});
+  reader.refuse_not_modelled({"expert_tp"}, "it cuts experts, and models are dense: leave out the key");
   reader.finish();
   return layout;
 }

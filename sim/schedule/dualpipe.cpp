@@ -52,10 +52,17 @@ void run(Stage& stage, int distance, int half, int micro_batches) {
   for (int i = 0; i <= distance; ++i) stage.weight();
 }
 
+// DeepSeek-AI 2024, section 3.2.1.
+constexpr const char* kTurns =
+    "the F and B of a pair take turns, which stages behind gain by; kept whole as F&B they leave the "
+    "published bubble, "
+    "(p/2 - 1)(F&B + B - 3W)";
+
 }  // namespace
 
 Schedule build_dualpipe(const PipelineShape& shape, const BuildOptions&) {
   Schedule schedule{"dualpipe", shape};
+  schedule.note = kTurns;
   const int p = shape.stages, each = shape.micro_batches / 2;
   for (int s = 0; s < p; ++s) {
     const bool lower = s < p / 2;  // nearer to where the first copy's micro-batches enter
@@ -69,6 +76,7 @@ Schedule build_dualpipe(const PipelineShape& shape, const BuildOptions&) {
 
 Schedule build_dualpipe_v(const PipelineShape& shape, const BuildOptions&) {
   Schedule schedule{"dualpipe-v", shape};
+  schedule.note = kTurns;
   for (int s = 0; s < shape.stages; ++s) {
     Stage stage(chunk_on(s, 0, shape), chunk_on(s, 1, shape), 0, 0);
     run(stage, s, shape.stages, shape.micro_batches);

@@ -51,8 +51,8 @@ struct Schedule {
   std::string name;
   PipelineShape shape;
   std::vector<std::vector<Action>> stages = {};  // stages[s]: in order of execution
-  std::string note = {};                         // what a search says of its result
-  TransferSteps transfers = {};                  // where they are given; else see transfers.hpp
+  std::string note = {};         // what a search says of its result, or where this differs from the paper
+  TransferSteps transfers = {};  // where they are given; else see transfers.hpp
 };
 
 using ScheduleBuilder = Schedule (*)(const PipelineShape&, const BuildOptions&);

@@ -3,6 +3,7 @@
 
 #include "sim/base/error.hpp"
 #include "sim/schedule/schedule.hpp"
+#include "sim/schedule/transfers.hpp"
 
 namespace rehearse {
 namespace {
@@ -105,10 +106,16 @@ TEST(ScheduleText, ReceivesAreInTheOrderOfSends) {
 
 // Stage 1 sends its gradient before it takes the second input, stage 0 the other way round.
 TEST(ScheduleText, ADeadlockOfTransfersNamesEachOnTheCycle) {
-  const std::string text = complaint(
+  const Schedule schedule = from_csv(
       "0F0,0SEND_F0,0F1,0RECV_B0,0B0,0SEND_F1,0RECV_B1,0B1\n"
       "1RECV_F0,1F0,1RECV_F1,1B0,1SEND_B0,1F1,1B1,1SEND_B1\n",
-      {2, 2, 1});
+      "s.csv", {2, 2, 1});
+  std::string text;
+  try {
+    check_rendezvous(schedule, schedule.transfers, false);
+  } catch (const InputErrors& found) {
+    text = found.what();
+  }
   EXPECT_NE(text.find("1SEND_B0 from stage 1 to stage 0 waits for 0SEND_F1 from stage 0 to stage 1 waits for "
                       "1SEND_B0 from stage 1 to stage 0 [E-SCHEDULE-DEADLOCK]"),
             std::string::npos)

@@ -2,9 +2,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "tests/support/folder.hpp"
 #include "tests/support/program.hpp"
 
 using rehearse::test::ProgramRun;
@@ -92,4 +94,116 @@ TEST(SchedulesCommand, BadOptions) {
     EXPECT_EQ(run.out, "") << words;
   }
   EXPECT_THAT(schedules("--schedules 1f1d").err, HasSubstr("[E-SCHEDULE-NAME]"));
+}
+
+namespace {
+
+// A scenario of PP stages beside the files that a test writes.
+class SchedulesBeside : public testing::Test {
+ protected:
+  void SetUp() override { write("s.yaml", scenario(2)); }
+  static std::string scenario(int pp) {
+    return "name: s\nmodel: {layers: 32, hidden: 1024, heads: 32, vocab: 32000, sequence: 2048}\n"
+           "cluster: {topology: dgx-a100-80g, nodes: 1}\nprofile: a100-sxm4-80gb\nlayout: {pp: " +
+           std::to_string(pp) + "}\nbatch: {global: 32, micro: 1, sequence: 2048}\nrecompute: none\n";
+  }
+  void write(const std::string& name, const std::string& text) { std::ofstream(folder_.file(name)) << text; }
+  ProgramRun run(const std::string& words) { return run_program(words, folder_.file("")); }
+  rehearse::test::TemporaryFolder folder_;
+};
+
+// Sends as soon as there is something to send, receives just before use; 2 stages, 2 chunks, 4 micro-batches.
+const std::string kLowered =
+    "0F0,0SEND_F0,0F1,0SEND_F1,2RECV_F0,2F0,2SEND_F0,2RECV_F1,2F1,2SEND_F1,0F2,0SEND_F2,2RECV_B0,2B0,2SEND_"
+    "B0,0F3,0SEND_F3,"
+    "2RECV_B1,2B1,2SEND_B1,2RECV_F2,2F2,2SEND_F2,0RECV_B0,0B0,2RECV_F3,2F3,2SEND_F3,0RECV_B1,0B1,2RECV_B2,"
+    "2B2,2SEND_B2,"
+    "2RECV_B3,2B3,2SEND_B3,0RECV_B2,0B2,0RECV_B3,0B3\n"
+    "1RECV_F0,1F0,1SEND_F0,1RECV_F1,1F1,1SEND_F1,3RECV_F0,3F0,3B0,3SEND_B0,3RECV_F1,3F1,3B1,3SEND_B1,1RECV_"
+    "F2,1F2,1SEND_F2,"
+    "1RECV_B0,1B0,1SEND_B0,1RECV_F3,1F3,1SEND_F3,1RECV_B1,1B1,1SEND_B1,3RECV_F2,3F2,3B2,3SEND_B2,3RECV_F3,"
+    "3F3,3B3,3SEND_B3,"
+    "1RECV_B2,1B2,1SEND_B2,1RECV_B3,1B3,1SEND_B3\n";
+
+}  // namespace
+
+// Each runs the chunks that are asked for where it can, its own where it cannot.
+TEST_F(SchedulesBeside, ChunksThatTheScenariosScheduleCannotRunAreNoObstacle) {
+  write("s.yaml", scenario(8));
+  const ProgramRun done =
+      run("schedules s.yaml --schedules 1f1b,interleaved,zb-v --set layout.chunks=4 --json -");
+  ASSERT_EQ(done.status, 0) << done.err;
+  auto of = entries(done);
+  EXPECT_EQ(of["1f1b"]["chunks"], 1);
+  EXPECT_EQ(of["interleaved"]["chunks"], 4);
+  EXPECT_EQ(of["zb-v"]["chunks"], 2);
+  std::string layers = "1";
+  for (int i = 1; i < 32; ++i) layers += ", 1";
+  const ProgramRun uneven =
+      run("schedules s.yaml --schedules 1f1b,interleaved --set layout.chunks=4 --set 'layout.stage_layers=[" +
+          layers + "]' --json -");
+  ASSERT_EQ(uneven.status, 0) << uneven.err;
+  EXPECT_FALSE(entries(uneven)["1f1b"].contains("refused"));
+}
+
+TEST_F(SchedulesBeside, AFileIsARowByItsNameAndAsTheScenariosSchedule) {
+  const ProgramRun made = run("schedule s.yaml --set layout.pp=8 --csv mine.csv --quiet");
+  ASSERT_EQ(made.status, 0) << made.err;
+  write("s.yaml", scenario(8));
+  for (const char* words : {"--schedules 1f1b,mine.csv", "--set schedule=mine.csv"}) {
+    const ProgramRun done = run(std::string("schedules s.yaml --json - ") + words);
+    ASSERT_EQ(done.status, 0) << done.err;
+    const auto of = entries(done);
+    double mine = 0;
+    for (const auto& [name, entry] : of)
+      if (name.ends_with("mine.csv")) mine = entry["step_time_s"];
+    EXPECT_DOUBLE_EQ(mine, of.at("1f1b")["step_time_s"]) << words;
+  }
+  EXPECT_THAT(run("schedules s.yaml --schedules none.csv").out, HasSubstr("E-SCHEDULE-FILE"));
+}
+
+// Eager transfers form no circle; who runs the file as it stands is told.
+TEST_F(SchedulesBeside, AnOrderThatHangsWhenPostedRunsEagerlyWithAWarning) {
+  write("order.csv", kLowered);
+  const std::string words =
+      "schedule s.yaml --set layout.chunks=2 --set batch.global=4 --set layout.dp=1 --set "
+      "cluster.gpus_per_node=2 --set cluster.nics_per_node=2 --set schedule=order.csv --costs F=1,B=2 ";
+  const ProgramRun eager = run(words + "--json -");
+  ASSERT_EQ(eager.status, 0) << eager.err;
+  EXPECT_NEAR(nlohmann::json::parse(eager.out)["pipeline"]["makespan_s"], 13.5, 1e-9);
+  EXPECT_THAT(eager.err, HasSubstr("3SEND_B1 from stage 1 to stage 0 [W-SCHEDULE-HANG]"));
+  const ProgramRun posted = run(words + "--set receives=posted");
+  EXPECT_EQ(posted.status, 2);
+  EXPECT_THAT(posted.err, HasSubstr("[E-SCHEDULE-DEADLOCK]"));
+}
+
+TEST_F(SchedulesBeside, DualPipeSaysThatPairsTakeTurns) {
+  write("s.yaml", scenario(8));
+  const ProgramRun done = run("schedule s.yaml --set schedule=dualpipe --costs F=1,B=1,W=1");
+  ASSERT_EQ(done.status, 0) << done.err;
+  EXPECT_THAT(done.out, HasSubstr("the F and B of a pair take turns"));
+}
+
+// A word that is a file beside the scenario is that file; one of Hugging Face is said to be, with what to
+// write.
+TEST_F(SchedulesBeside, AFileBesideTheScenarioNeedsNoEnding) {
+  write("mine", "layers: 32\nhidden: 1024\nheads: 32\nvocab: 32000\nsequence: 2048\n");
+  EXPECT_EQ(run("check s.yaml --set model=mine").status, 0);
+  write(
+      "config.json",
+      R"({"hidden_act": "silu", "hidden_size": 4096, "intermediate_size": 14336, "max_position_embeddings": 8192,
+            "num_attention_heads": 32, "num_hidden_layers": 32, "num_key_value_heads": 8, "tie_word_embeddings": false,
+            "vocab_size": 128256})");
+  const ProgramRun refused = run("check s.yaml --set model=config.json");
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_THAT(
+      refused.err,
+      HasSubstr("config.json:1:1: error: a config.json of Hugging Face is not read yet [E-NOT-MODELLED]"));
+  // The hint does what was meant: 8030261248 parameters (Llama 3.1 8B).
+  const size_t at = refused.err.find("write model: ") + 13;
+  const std::string model = refused.err.substr(at, refused.err.find('\n', at) - at);
+  const ProgramRun followed =
+      run("ledger s.yaml --json - --set batch.sequence=2048 --set 'model=" + model + "'");
+  ASSERT_TRUE(followed.status == 0 || followed.status == 1) << followed.err;
+  EXPECT_EQ(nlohmann::json::parse(followed.out)["parameters"], 8030261248);
 }
