@@ -236,8 +236,9 @@ std::optional<NcclTime> nccl_choice(const NcclSystem& system, CollectiveOp op, i
   return best;
 }
 
-// A channel for each NIC, two for one of this rate (ncclTopoDupChannels).
-constexpr double kTwoChannels = 25e9;
+// A channel for each NIC, more for one of this rate (ncclTopoDupChannels), each then of no more than the
+// second.
+constexpr double kTwoChannels = 25e9, kChannel = 24e9;
 constexpr int kLeastChannels = 4;
 
 NcclSystem nccl_system(GpuArchitecture architecture, BytesPerSec nvlink, int nodes, int per_node,
@@ -251,8 +252,9 @@ NcclSystem nccl_system(GpuArchitecture architecture, BytesPerSec nvlink, int nod
   if (nodes > 1) {
     const BytesPerSec wire = node_network * 0.96;
     const int ports = nics > 0 ? nics : per_node;
-    const bool twice = wire.value / ports >= kTwoChannels;
-    s.channels = std::clamp((twice ? 2 : 1) * ports, kLeastChannels, 32);
+    const double port = wire.value / ports;
+    const int each = port < kTwoChannels ? 1 : static_cast<int>(std::ceil(port / kChannel - 1e-9));
+    s.channels = std::clamp(each * ports, kLeastChannels, 32);
     s.channel = (per_node > 1 ? std::min(ring, wire) : wire) * (1.0 / s.channels);
     s.tree_channel = (per_node > 1 ? std::min(ring, 2 * wire) : 2 * wire) * (1.0 / s.channels);
   } else {

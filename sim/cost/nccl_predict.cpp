@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
+#include <map>
 
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
@@ -56,15 +58,13 @@ NcclSystem system_of(const DeviceProfile& profile, const CollectiveCase& c) {
 }
 
 // The same group as a table was measured on.
-CollectiveCase case_of(const DeviceProfile& profile, const CollectiveTable& t, const CollectiveCase& like) {
+CollectiveCase case_of(const DeviceProfile& profile, const CollectiveTable& t) {
   CollectiveCase c;
   c.op = t.op;
   c.ranks = t.nodes * t.per_node, c.nodes = t.nodes, c.per_node = t.per_node;
   c.nvlink = BytesPerSec(profile.nvlink_bytes_per_s.value);
   c.node_network = t.node_network;
-  // A network of the same word has the same latency, whichever it is taken to be.
-  const bool same = !t.network.empty() && t.network == like.network;
-  c.nic_latency = same ? like.nic_latency : t.network_latency;
+  c.nic_latency = t.network_latency;
   c.network = t.network;
   return c;
 }
@@ -72,9 +72,7 @@ CollectiveCase case_of(const DeviceProfile& profile, const CollectiveTable& t, c
 double doublings(double a, double b) { return std::abs(std::log2(a / b)); }
 
 bool network_agrees(const CollectiveCase& c, const CollectiveTable& t) {
-  if (c.nodes == 1) return true;
-  if (!c.network.empty() && !t.network.empty() && c.network != t.network) return false;
-  return doublings(c.node_network.value, t.node_network.value) < std::log2(1.5);
+  return c.nodes == 1 || c.network.empty() || t.network.empty() || c.network == t.network;
 }
 
 bool of_this_group(const CollectiveCase& c, const CollectiveTable& t) {
@@ -111,17 +109,15 @@ double distance(const CollectiveCase& c, const CollectiveTable& t, double bytes)
   if (t.basis == Basis::guess) d += 0.6;
   if (c.nodes != t.nodes) d += 0.15 * doublings(c.nodes, t.nodes) + (c.nodes == 1 || t.nodes == 1 ? 4.0 : 0);
   if (c.nodes > 1 && t.nodes > 1 && !c.network.empty() && c.network != t.network)
-    d += (kind_of(c.network) == kind_of(t.network) ? 1 : kOtherNetwork) +
-         doublings(c.node_network.value / c.per_node, t.node_network.value / t.per_node);
+    d += kind_of(c.network) == kind_of(t.network) ? 1 : kOtherNetwork;
   const double beyond =
       std::max(std::log2(bytes / t.bytes.back()) - 1, std::log2(t.bytes.front() / bytes) - 2);
   return d + 0.2 * std::max(0.0, beyond);
 }
 
 // Log of measured / model at a size of a table.
-double log_ratio(const DeviceProfile& profile, const CollectiveTable& t, const CollectiveCase& like,
-                 double bytes) {
-  CollectiveCase c = case_of(profile, t, like);
+double log_ratio(const DeviceProfile& profile, const CollectiveTable& t, double bytes) {
+  CollectiveCase c = case_of(profile, t);
   c.bytes = std::clamp(bytes, t.bytes.front(), t.bytes.back());
   return std::log(size_curve(t, c.bytes).seconds / nccl_prediction(profile, c, {}).time.value);
 }
@@ -150,7 +146,7 @@ Correction correction_of(const DeviceProfile& profile, const CollectiveCase& c) 
     if (near.distance > nearest + 7 * kReach) continue;
     const double weight = std::exp(-(near.distance - nearest) / kReach);
     weights += weight;
-    sum += weight * log_ratio(profile, *near.table, c, near.bytes);
+    sum += weight * log_ratio(profile, *near.table, near.bytes);
   }
   return {std::exp(sum / weights), found.empty() ? kTooFar : nearest};
 }
@@ -189,19 +185,39 @@ double line_time(const CollectiveCase& c, const Prediction& p) {
   return c.op == CollectiveOp::send_recv || c.op == CollectiveOp::all_to_all ? wire : std::max(in_node, wire);
 }
 
+// Tables of this group in one node; what NVLink carries scales with its rate.
 Prediction from_tables(const std::vector<const CollectiveTable*>& tables, const DeviceProfile& profile,
                        const CollectiveCase& c, Prediction p) {
   const CurveValue at = chained_curve(tables, c.bytes);
   p.time = Seconds(at.seconds), p.basis = at.basis, p.outside = at.outside;
-  const double measured_rate =
-      c.nodes > 1 ? tables.front()->node_network.value : profile.nvlink_bytes_per_s.value;
-  const double stretch = measured_rate / (c.nodes > 1 ? c.node_network.value : c.nvlink.value);
+  const double stretch = profile.nvlink_bytes_per_s.value / c.nvlink.value;
   if (std::abs(stretch - 1) > 1e-9) {
     const double latency = std::min(at.seconds, tables.front()->seconds.front());
     p.time = Seconds(latency + (at.seconds - latency) * stretch);
     p.basis = Basis::guess;
   }
+  p.latency = std::min(p.latency, p.time);
   return p;
+}
+
+// Tables of this group over nodes: no slower network is faster than a measured one, no faster one slower; at
+// a table's own rate that is what it says.
+void bound_by_tables(const std::vector<const CollectiveTable*>& tables, const CollectiveCase& c,
+                     Prediction& p) {
+  std::map<double, std::vector<const CollectiveTable*>> by_rate;
+  for (const auto* t : tables) by_rate[t->node_network.value].push_back(t);
+  std::erase_if(by_rate, [&](const auto& row) { return !covers(row.second, c.bytes); });
+  const double rate = c.node_network.value;
+  double least = 0, most = std::numeric_limits<double>::infinity();
+  for (const auto& [measured, of_rate] : by_rate) {
+    const CurveValue at = chained_curve(of_rate, c.bytes);
+    const bool same = std::abs(measured / rate - 1) < 1e-9;
+    if (same || measured > rate) least = std::max(least, at.seconds);
+    if (same || measured < rate) most = std::min(most, at.seconds);
+    if (same) p.basis = at.basis, p.outside = at.outside;
+  }
+  p.time = Seconds(std::min(std::max(p.time.value, least), most));
+  p.latency = std::min(p.latency, p.time);
 }
 
 }  // namespace
@@ -246,21 +262,16 @@ Prediction predict_collective(const DeviceProfile& profile, const CollectiveCase
     const Prediction free = nccl_prediction(profile, c, {});
     as_measured = free.algorithm == p.algorithm && free.protocol == p.protocol;
   }
-  if (as_measured) {
-    std::vector<const CollectiveTable*> tables;
-    for (const auto& t : profile.collectives)
-      if (of_this_group(c, t)) tables.push_back(&t);
-    if (covers(tables, c.bytes)) {
-      p = from_tables(tables, profile, c, p);
-      p.latency = std::min(p.latency, p.time);
-      return p;
-    }
-  }
+  std::vector<const CollectiveTable*> tables;
+  for (const auto& t : profile.collectives)
+    if (as_measured && of_this_group(c, t)) tables.push_back(&t);
+  if (c.nodes == 1 && covers(tables, c.bytes)) return from_tables(tables, profile, c, p);
   const Correction correction = correction_of(profile, c);
   p.time = Seconds(std::max(p.time.value * correction.factor, line_time(c, p)));
   p.latency = std::min(p.latency * correction.factor, p.time);
   p.outside = correction.nearest >= kNoTable;
   p.basis = correction.nearest < 1.5 ? Basis::fitted : Basis::guess;
+  if (c.nodes > 1) bound_by_tables(tables, c, p);
   return p;
 }
 

@@ -10,14 +10,18 @@ GroupCollective group_collective(const Scenario& s, CollectiveOp op, const Group
                                  int ports, Seconds hop_latency) {
   const BytesPerSec nvlink = s.cluster.nvlink * shape.speed;
   if (shape.in_island()) return {in_node_collective(*s.profile, s.stack, op, shape.ranks, bytes, nvlink), {}};
-  const CollectiveContext context{s.cluster.network, s.cluster.sharp, !shape.nvlink, ports};
+  CollectiveContext context{s.cluster.network, s.cluster.sharp, !shape.nvlink};
   if (shape.nodes == 1)
     return {{},
             over_pcie(*s.profile, s.stack, op, shape.ranks, bytes, s.cluster.pcie, s.cluster.pcie_latency)};
   const BytesPerSec in_node = shape.nvlink ? nvlink : s.cluster.pcie * kPcieEfficiency;
+  // What NICs take comes over PCIe.
+  BytesPerSec network = s.cluster.port() * ports;
+  if (s.cluster.pcie.value > 0) network = std::min(network, s.cluster.pcie * shape.per_node);
+  context.nics = int(std::ceil(network.value / s.cluster.port().value - 1e-9));
   return {{},
           across_nodes(*s.profile, s.stack, op, shape, bytes, in_node,
-                       s.cluster.port() * ports * s.stack.network_efficiency.value, hop_latency, context)};
+                       network * s.stack.network_efficiency.value, hop_latency, context)};
 }
 
 OpPricer::OpPricer(const Scenario& scenario, std::vector<Traffic>& traffic)

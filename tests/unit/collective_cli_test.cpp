@@ -233,7 +233,7 @@ TEST(CollectiveCli, TablesOfAnotherKindOfNetworkDoNotCorrectInfiniBand) {
   for (size_t i = 0; i < 6; ++i) {
     const double us = all["rows"][i]["time_us"];
     EXPECT_NEAR(us / less["rows"][i]["time_us"].get<double>(), 1, 1e-3);
-    EXPECT_NEAR(us / measured_us[i], 1, i < 2 ? 0.13 : 0.1) << i;
+    EXPECT_NEAR(us / measured_us[i], 1, i < 2 ? 0.14 : 0.1) << i;
   }
   // A network that no table is of is said to be one.
   EXPECT_THAT(

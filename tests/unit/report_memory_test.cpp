@@ -69,7 +69,7 @@ TEST_F(TwoStages, PartsSumToThePeakAndStaticPartsArePlanned) {
 TEST_F(TwoStages, AStageWithoutTasksHoldsItsStaticParts) {
   act(ActionKind::forward, 1, 0, 0);
   const auto fixed = static_memory(scenario, chunks, StageId(0));
-  const auto& stage = report().stages.at(0);
+  const auto stage = report().stages.at(0);
   EXPECT_EQ(stage.peak.weights, fixed.weights);
   EXPECT_EQ(stage.peak.activations, 0);
 }
