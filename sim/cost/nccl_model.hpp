@@ -53,8 +53,8 @@ std::optional<NcclTime> nccl_choice(const NcclSystem& system, CollectiveOp op, i
 
 // The search's result for nodes whose GPUs each have `nvlink` (data sheet, one direction) and whose NICs
 // together have `node_network`, by the rates that NCCL counts a link with (20 of 25, 40.1 of 50 GB/s; 48 of a
-// NIC's 50 GB/s): 12 channels inside a node; between nodes one a NIC, two where it has 25 GB/s or more, at
-// least 4; 8 of NVLS. `nics`: 0: one a GPU.
+// NIC's 50 GB/s): 12 channels inside a node; between nodes one a NIC, of 25 GB/s or more one for
+// each 24 GB/s, at least 4; 8 of NVLS. `nics`: 0: one a GPU.
 NcclSystem nccl_system(GpuArchitecture architecture, BytesPerSec nvlink, int nodes, int per_node,
                        BytesPerSec node_network, int nics = 0);
 

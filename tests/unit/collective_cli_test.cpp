@@ -241,6 +241,27 @@ TEST(CollectiveCli, TablesOfAnotherKindOfNetworkDoNotCorrectInfiniBand) {
       HasSubstr("[W-PROFILE-RANGE]"));
 }
 
+// What NICs take comes over PCIe, so that NCCL chooses by what both let pass.
+TEST(CollectiveCli, AFasterNicBehindPcieMakesNoStepSlower) {
+  const TemporaryFolder folder;
+  std::ofstream(folder.file("s.yaml"))
+      << "model: {layers: 4, hidden: 512, heads: 8, ffn: 1024, vocab: 32000, sequence: 2048, attention: "
+         "fused}\n"
+         "cluster: {topology: dgx-a100-80g, nodes: 2, gpus_per_node: 1, nics_per_node: 1, pcie: {rate: 10 "
+         "GB/s}}\n"
+         "profile: a100-sxm4-80gb\nlayout: {tp: 2}\nbatch: {global: 4, micro: 1, sequence: 512}\n";
+  double last = 1e9;
+  for (const std::string nic : {"50", "80", "100", "200", "300", "400", "800"}) {
+    const ProgramRun run =
+        run_program("run " + folder.file("s.yaml") + " --quiet --json - --set 'cluster.nic=" + nic + " Gb/s'",
+                    REHEARSE_SOURCE_DIR, "OMP_NUM_THREADS=1");
+    ASSERT_EQ(run.status, 0) << run.err;
+    const double step = nlohmann::json::parse(run.out)["step_time_s"];
+    EXPECT_LE(step, last * (1 + 1e-9)) << nic;
+    last = step;
+  }
+}
+
 TEST(CollectiveCli, AlgorithmsAndProtocolsAreSpeltAsNcclDoes) {
   const std::string words = "all_reduce " + kH100 + "--ranks 16 --per-node 8 --bytes 256MiB";
   for (const auto& [algo, named] : std::vector<std::pair<std::string, std::string>>{
