@@ -16,12 +16,16 @@ namespace {
 
 constexpr size_t kLeaders = 4;  // whose neighbours are tried
 constexpr int64_t kMostStages = 64;
-// What the second round tries on a leader, each by itself and then with ZeRO 0.
+// What later rounds try on a leader, each by itself and then with ZeRO 0.
 constexpr const char* kTries[][2] = {{"schedule=interleaved", "layout.chunks=2"},
                                      {"schedule=interleaved", "layout.chunks=4"},
                                      {"schedule=interleaved", "layout.chunks=8"},
                                      {"schedule=zb-h1", "layout.chunks=1"},
                                      {"layout.zero=0", ""},
+                                     {"batch.micro=1", ""},
+                                     {"batch.micro=2", ""},
+                                     {"batch.micro=4", ""},
+                                     {"recompute=selective", ""},
                                      {"recompute=none", ""}};
 
 std::string list_text(const std::vector<int64_t>& values) {
@@ -80,7 +84,7 @@ bool change(Point& point, const std::string& setting) {
   return true;
 }
 
-std::vector<Point> second_round(const std::vector<Point>& points, const std::vector<Candidate>& leaders) {
+std::vector<Point> next_round(const std::vector<Point>& points, const std::vector<Candidate>& leaders) {
   std::vector<Point> more;
   const auto add = [&](const Point& point) {
     const auto same = [&](const Point& other) { return other.settings == point.settings; };
@@ -90,6 +94,8 @@ std::vector<Point> second_round(const std::vector<Point>& points, const std::vec
   for (size_t i = 0; i < std::min(kLeaders, leaders.size()); ++i)
     for (const auto& settings : kTries) {
       Point tried = points[leaders[i].index];
+      if (value_in(tried, "layout.pp") == "1" && std::string_view(settings[0]).starts_with("schedule="))
+        continue;
       bool other = false;
       for (const char* setting : settings)
         if (*setting != '\0') other |= change(tried, setting);
@@ -223,8 +229,10 @@ ScaleResult run_size(const ScaleRequest& request, const ScaleSize& size, const D
   auto points = size.study.points;
   Round round(request, size.study, roots, result, tick);
   round.run(points);
-  if (!request.keep) {
-    const auto more = second_round(points, round.simulated());
+  // Until nothing beside the leaders is left to try: a change may only pay together with another.
+  while (!request.keep) {
+    const auto more = next_round(points, round.simulated());
+    if (more.empty()) break;
     points.insert(points.end(), more.begin(), more.end());
     round.run(points);
   }

@@ -87,6 +87,23 @@ TEST(Scale, SearchIsNeverWorseThanKeeping) {
   EXPECT_LT(found[0]["step_time_s"], kept[0]["step_time_s"]);
 }
 
+// What it tries beside its answer is no faster: neither alone nor together with another change.
+TEST(Scale, NothingThatItTriesBeatsItsAnswer) {
+  const nlohmann::json size = sizes_of("--gpus 16..16 --strong")[0];
+  for (const char* one :
+       {"recompute=none", "recompute=selective", "schedule=zb-h1", "batch.micro=1", "batch.micro=4"})
+    for (const char* two : {"layout.zero=0", "layout.zero=1", "batch.micro=2"}) {
+      std::string words = "run 7b-8xa100-dp --quiet --json -";
+      for (const auto& setting : size["settings"]) words += " --set '" + setting.get<std::string>() + "'";
+      const ProgramRun done =
+          run_program(words + " --set layout.chunks=1 --set " + one + " --set " + two, ".");
+      if (done.status != 0) continue;  // refused, or it does not fit
+      EXPECT_GE(nlohmann::json::parse(done.out)["step_time_s"].get<double>(),
+                size["step_time_s"].get<double>() * (1 - 1e-9))
+          << one << ' ' << two;
+    }
+}
+
 TEST(Scale, SaysWhatDoesNotGo) {
   const nlohmann::json odd = sizes_of("--gpus 4..8 --layouts keep");
   EXPECT_EQ(odd[0]["code"], "E-SCALE-WHOLE");
