@@ -2,11 +2,15 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 
+#include "calibration/samples/sample.hpp"
 #include "sim/base/text.hpp"
+#include "sim/io/csv.hpp"
 #include "sim/io/measured_collective.hpp"
 #include "sim/io/model.hpp"
 #include "sim/io/nccl_log.hpp"
@@ -15,6 +19,7 @@
 #include "sim/io/topology.hpp"
 #include "sim/io/truth.hpp"
 #include "sim/schedule/schedule.hpp"
+#include "sim/study/store.hpp"
 
 namespace rehearse::fuzz {
 
@@ -55,6 +60,17 @@ void check_accepted(const LoadedScenario& loaded) {
   if (ranks != s.cluster.gpus() || s.micro_batches() < 1 || s.batch.sequence < 1 || s.stack.name.empty())
     std::abort();
   if (loaded.schedule.stages.size() != size_t(s.layout.pp)) std::abort();
+}
+
+std::string make_store(const Ground& ground) {
+  const std::string path = ground.scratch + "/sound.sqlite";
+  StoredPoint point{std::string(32, 'a'), {}, {}};
+  point.point.settings = {"layout.tp=2"};
+  point.outcome.figures.assign(figure_table().size(), 1.5);
+  point.outcome.stage_peak_bytes = {1e9, 2e9};
+  create_store(path, {{"study", "base.yaml", "base: base.yaml\n", {}, {"layout.tp"}}}, {point});
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
 }  // namespace
@@ -113,6 +129,45 @@ void read_truth_bytes(const uint8_t* bytes, size_t size, const Ground& ground) {
   tolerate([&] {
     const TruthFile truth = load_truth(path, shipped);
     if (!truth.errors.empty()) throw InputErrors(truth.errors);
+  });
+}
+
+void read_samples_bytes(const uint8_t* bytes, size_t size, const Ground& ground) {
+  const auto path = write_file(ground, "samples.jsonl", text_of(bytes, size));
+  tolerate([&] {
+    for (const auto& sample : calibration::read_samples(path).samples) calibration::to_json_line(sample);
+  });
+}
+
+void read_table_bytes(const uint8_t* bytes, size_t size, const Ground&) {
+  static constexpr CsvColumn kColumns[] = {{"sequence"}, {"batch"}, {"causal", true}, {"time_us"}};
+  for (const size_t keys : {size_t{1}, size_t{3}})
+    tolerate([&] {
+      Problems problems;
+      parse_csv(text_of(bytes, size), "fuzz.csv", kColumns, keys, problems, [](const double* row) {
+        if (!(row[0] > 0 && row[1] > 0 && row[3] > 0 && (row[2] == 0 || row[2] == 1))) std::abort();
+      });
+      problems.raise();
+    });
+}
+
+// A sound store of this version, in which each run of the bytes (2 of offset, 1 of length, what is written
+// there) spoils a place.
+void read_store_bytes(const uint8_t* bytes, size_t size, const Ground& ground) {
+  static const std::string sound = make_store(ground);
+  std::string spoilt = sound;
+  for (size_t at = 0; at + 3 < size;) {
+    const size_t to = (bytes[at] << 8 | bytes[at + 1]) % spoilt.size();
+    const size_t length = std::min({size_t{bytes[at + 2]} + 1, size - at - 3, spoilt.size() - to});
+    spoilt.replace(to, length, text_of(bytes + at + 3, length));
+    at += 3 + length;
+  }
+  const auto path = write_file(ground, "store.sqlite", spoilt);
+  tolerate([&] {
+    const Store store(path, Store::Mode::read);
+    store.outcomes();
+    store.points();
+    store.studies();
   });
 }
 
