@@ -27,7 +27,7 @@ Run simulated(const CommonOptions& common, const std::string& input, const Varia
   Run run;
   run.loaded = load(one, roots);
   run.label = run.loaded.scenario.name + (variant.text.empty() ? "" : " with " + variant.text);
-  run.done = simulate(run.loaded.scenario, run.loaded.schedule, engine);
+  run.done = simulate(run.loaded, engine);
   return run;
 }
 

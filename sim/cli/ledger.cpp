@@ -72,7 +72,7 @@ int command_ledger(const Invocation& invocation, std::ostream& out) {
       "Prints what each axis cuts, sends and saves, simulated beside closed form, and settles the sayings."};
   if (!parse_words(invocation, help, extra, common, out)) return kDone;
   const LoadedScenario loaded = load(common, invocation.roots);
-  const Rehearsed done = simulate(loaded.scenario, loaded.schedule, engine);
+  const Rehearsed done = simulate(loaded, engine);
   const auto settled = sayings(loaded.scenario, done.report, other_runs(loaded.scenario, engine));
   emit(common, to_ledger_table(done.report, loaded.scenario, settled, table_style()),
        to_ledger_json(done.report, loaded.scenario, settled), out);

@@ -91,7 +91,7 @@ void add_simulated(Results& results, const std::string& input, const ReportOptio
   const std::string path = resolve_scenario(input, roots);
   const LoadedScenario loaded = load_scenario(path, options.sets, roots);
   print_warnings(loaded.scenario.warnings, options.quiet);
-  const Rehearsed done = simulate(loaded.scenario, loaded.schedule, options.engine);
+  const Rehearsed done = simulate(loaded, options.engine);
   const Report& report = done.report;
   results.page.runs.push_back(page_run(input, path == "-" ? "" : read_file(path), options.sets,
                                        loaded.scenario, report,

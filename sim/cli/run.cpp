@@ -228,7 +228,7 @@ int command_run(const Invocation& invocation, std::ostream& out) {
   for (const auto& text : options.expect) expectations.push_back(parse_expectation(text));
   const LoadedScenario loaded = load(common, invocation.roots);
   if (!options.stop_after.empty()) return dump_form(options, loaded, out);
-  Rehearsed done = simulate(loaded.scenario, loaded.schedule, options.engine);
+  Rehearsed done = simulate(loaded, options.engine);
   if (!options.trace.empty()) write_trace(options, loaded.scenario, done, common.quiet);
   if (!options.links.empty()) write_output(options.links, to_csv(done.links, done.report.step_time_s), out);
   done.report.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();

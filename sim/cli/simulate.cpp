@@ -52,6 +52,18 @@ Rehearsed simulate(const Scenario& scenario, const Schedule& schedule, const Eng
   return done;
 }
 
+Rehearsed simulate(const LoadedScenario& loaded, const EngineOptions& options) {
+  try {
+    return simulate(loaded.scenario, loaded.schedule, options);
+  } catch (const InputErrors& found) {
+    auto errors = found.errors;
+    for (auto& error : errors)
+      if (error.place.file.empty() && loaded.places.given(error.key_path))
+        error.place = loaded.places.find(error.key_path);
+    throw InputErrors(std::move(errors));
+  }
+}
+
 double step_time_of(Scenario scenario, const EngineOptions& options) {
   scenario.layout.placement = Placement::looped;
   place_chunks(scenario, {.chunks = true});

@@ -28,6 +28,8 @@ struct Rehearsed {
   std::vector<LinkLoad> links;
 };
 Rehearsed simulate(const Scenario& scenario, const Schedule& schedule, const EngineOptions& options);
+// The same; what it throws about a key has the key's place.
+Rehearsed simulate(const LoadedScenario& loaded, const EngineOptions& options);
 
 // The same scenario with another schedule or layout; builds the schedule anew.
 double step_time_of(Scenario scenario, const EngineOptions& options);

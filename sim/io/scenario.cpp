@@ -196,11 +196,22 @@ void read_keys(DocNode& root, Scenario& scenario, Context& context) {
     if (!error.place.file.empty()) continue;
     const std::string key = error.code == "E-SCHEDULE-CHUNKS"      ? "layout.chunks"
                             : error.code == "E-SCHEDULE-PLACEMENT" ? "layout.placement"
-                            : error.code == "E-SCHEDULE-LIVE" || error.code == "E-SCHEDULE-CAP" ? "max_live"
-                                                                                                : "schedule";
+                            : error.code == "E-SCHEDULE-LIVE" || error.code == "E-SCHEDULE-CAP"
+                                ? "max_live"
+                                : error.key_path;
     error.place = places.find(places.given(key) ? key : "schedule");
   }
   throw InputErrors(std::move(errors));
+}
+
+// Only a whole backward holds what a collective of tensor parallelism runs beside.
+void warn_of_split_backwards(Scenario& scenario, const Schedule& schedule) {
+  if (!scenario.overlap.tp || scenario.layout.tp == 1) return;
+  for (const auto& stage : schedule.stages)
+    for (const Action& action : stage)
+      if (action.kind == ActionKind::backward) return;
+  scenario.warnings.push_back(
+      {"W-NO-EFFECT", "overlap.tp has no effect: the schedule runs input and weight gradients apart"});
 }
 
 ReadScenario read(const std::string& path, const std::vector<std::string>& sets, Context& context) {
@@ -260,6 +271,7 @@ LoadedScenario load_scenario(const std::string& path, const std::vector<std::str
   } catch (const InputErrors& found) {
     throw_placed(found, loaded.places);
   }
+  warn_of_split_backwards(scenario, loaded.schedule);
   return loaded;
 }
 

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "sim/base/place_in_text.hpp"
 #include "sim/base/text.hpp"
 
 namespace rehearse {
@@ -66,11 +67,8 @@ void require_score(const Json& result) {
   }
 }
 
-[[noreturn]] void refuse(const std::string& source, const std::string& why) {
-  throw InputErrors(InputError{{source},
-                               "",
-                               "E-REPORT-JSON",
-                               quote(source) + " " + why,
+[[noreturn]] void refuse(const std::string& source, Place place, const std::string& why) {
+  throw InputErrors(InputError{std::move(place), "", "E-REPORT-JSON", quote(source) + " " + why,
                                "what run, sensitivity and score write with --json can be shown"});
 }
 
@@ -108,8 +106,16 @@ Json column_json(const PageColumn& column) {
 }  // namespace
 
 PagePart page_part(const std::string& source, const std::string& text) {
-  const Json json = Json::parse(text, nullptr, false);
-  if (json.is_discarded() || !json.is_object()) refuse(source, "is no JSON object");
+  const Place whole = place_in_text(source, text, 1);
+  Json json;
+  try {
+    json = Json::parse(text);
+  } catch (const Json::parse_error& e) {
+    refuse(source, place_in_text(source, text, e.byte), "is no JSON object");
+  } catch (const Json::exception&) {
+    refuse(source, whole, "is no JSON object");
+  }
+  if (!json.is_object()) refuse(source, whole, "is no JSON object");
   PagePart part;
   try {
     if (json.contains("sensitivity")) {
@@ -133,7 +139,7 @@ PagePart page_part(const std::string& source, const std::string& text) {
       part.json = compact({{"source", source}, {"report", json}});
     }
   } catch (const std::exception& e) {
-    refuse(source, std::string("is not a result that can be shown: ") + e.what());
+    refuse(source, whole, std::string("is not a result that can be shown: ") + e.what());
   }
   return part;
 }

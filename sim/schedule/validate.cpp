@@ -52,6 +52,12 @@ static std::vector<InputError> misplaced(const Schedule& schedule, const ActionI
   return errors;
 }
 
+// What is missing on a stage is shown behind its last action.
+static ActionPosition last_of(const Schedule& schedule, int stage) {
+  const int last = int(schedule.stages[size_t(stage)].size()) - 1;
+  return last < 0 ? ActionPosition{} : ActionPosition{stage, last};
+}
+
 // Each chunk and micro-batch needs its F, and either B or both I and W.
 static std::vector<InputError> incomplete(const Schedule& schedule, const ActionIndex& index,
                                           const PlaceOf& place_of) {
@@ -66,15 +72,17 @@ static std::vector<InputError> incomplete(const Schedule& schedule, const Action
                         const char* hint) {
         errors.push_back({place_of(where), "schedule", code, message, hint});
       };
-      const std::string missing = " is missing on stage " + std::to_string(stage_of(ChunkId(c), shape).value);
+      const int stage = stage_of(ChunkId(c), shape).value;
+      const std::string missing = " is missing on stage " + std::to_string(stage);
+      const ActionPosition gap = last_of(schedule, stage);
       if (!at(ActionKind::forward).valid())
-        report({}, "E-SCHEDULE-MISSING", name(ActionKind::forward) + missing, "");
+        report(gap, "E-SCHEDULE-MISSING", name(ActionKind::forward) + missing, "");
       const bool input = at(ActionKind::input_gradient).valid(),
                  weight = at(ActionKind::weight_gradient).valid();
       if (!at(ActionKind::backward).valid()) {
-        if (!input && !weight) report({}, "E-SCHEDULE-MISSING", name(ActionKind::backward) + missing, "");
+        if (!input && !weight) report(gap, "E-SCHEDULE-MISSING", name(ActionKind::backward) + missing, "");
         if (input != weight)
-          report({}, "E-SCHEDULE-MISSING",
+          report(gap, "E-SCHEDULE-MISSING",
                  name(input ? ActionKind::weight_gradient : ActionKind::input_gradient) + missing,
                  "a split backward has both I and W");
       } else if (input || weight) {

@@ -1,6 +1,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "sim/base/place_in_text.hpp"
 #include "sim/base/text.hpp"
 #include "sim/study/best.hpp"
 
@@ -10,8 +11,21 @@ namespace {
 
 using Json = nlohmann::json;
 
-[[noreturn]] void refuse_score(const std::string& file, const std::string& message, const std::string& hint) {
-  throw InputErrors(InputError{{file, 0, 0, ""}, "", "E-SCORE-FILE", message, hint});
+[[noreturn]] void refuse_score(Place place, const std::string& message, const std::string& hint) {
+  throw InputErrors(InputError{std::move(place), "", "E-SCORE-FILE", message, hint});
+}
+
+const char* const kNoScore = "this is not what rehearse score --json writes";
+const char* const kMakesOne = "rehearse score TRUTH --json FILE makes one";
+
+Json parsed(const std::string& file, const std::string& text) {
+  try {
+    return Json::parse(text);
+  } catch (const Json::parse_error& e) {
+    refuse_score(place_in_text(file, text, e.byte), kNoScore, kMakesOne);
+  } catch (const Json::exception&) {
+    refuse_score(place_in_text(file, text, 1), kNoScore, kMakesOne);
+  }
 }
 
 // An error that rows stand behind.
@@ -25,24 +39,25 @@ std::optional<double> mape_of(const Json& family) {
 }  // namespace
 
 KnownError read_known_error(const std::string& file, const std::string& text, const std::string& family) {
-  const Json json = Json::parse(text, nullptr, false);
-  const char* hint = "rehearse score TRUTH --json FILE makes one";
+  const Json json = parsed(file, text);
+  const Place whole = place_in_text(file, text, 1);
   if (!json.is_object() || !json.contains("families") || !json["families"].is_array() ||
       !json.contains("mean_of_families") || !json["mean_of_families"].is_number())
-    refuse_score(file, "this is not what rehearse score --json writes", hint);
+    refuse_score(whole, kNoScore, kMakesOne);
   std::vector<std::string> names;
   for (const Json& row : json["families"]) {
     if (!row.is_object() || !row.contains("family") || !row["family"].is_string())
-      refuse_score(file, "this is not what rehearse score --json writes", hint);
+      refuse_score(whole, kNoScore, kMakesOne);
     const auto mape = mape_of(row);
     if (!mape) continue;
     names.push_back(row["family"].get<std::string>());
     if (names.back() == family) return {*mape, printable(file) + ", family " + printable(family)};
   }
-  if (names.empty()) refuse_score(file, "the score has no family with rows, so no error is known", hint);
+  if (names.empty())
+    refuse_score(whole, "the score has no family with rows, so no error is known", kMakesOne);
   if (!family.empty()) {
     const std::vector<std::string_view> known(names.begin(), names.end());
-    refuse_score(file, "the score has no rows of a family " + quote(family), suggest(family, known));
+    refuse_score(whole, "the score has no rows of a family " + quote(family), suggest(family, known));
   }
   return {json["mean_of_families"].get<double>(), printable(file) + ", mean of families"};
 }

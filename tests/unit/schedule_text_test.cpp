@@ -177,17 +177,24 @@ TEST(ScheduleText, PlacesOfMisplacedActions) {
 
 TEST(ScheduleText, SplitBackwards) {
   EXPECT_EQ(complaint("0F0,0I0\n", {1, 1, 1}),
-            "s.csv: error: 0W0 is missing on stage 0 [E-SCHEDULE-MISSING]\n"
+            "s.csv:1:5: error: 0W0 is missing on stage 0 [E-SCHEDULE-MISSING]\n"
+            "  0F0,0I0\n"
+            "      ^\n"
             "  hint: a split backward has both I and W\n");
   EXPECT_EQ(complaint("0F0,0W0\n", {1, 1, 1}),
-            "s.csv: error: 0I0 is missing on stage 0 [E-SCHEDULE-MISSING]\n"
+            "s.csv:1:5: error: 0I0 is missing on stage 0 [E-SCHEDULE-MISSING]\n"
+            "  0F0,0W0\n"
+            "      ^\n"
             "  hint: a split backward has both I and W\n");
   EXPECT_EQ(complaint("0F0,0B0,0W0\n", {1, 1, 1}),
             "s.csv:1:9: error: 0B0 already holds 0W0 [E-SCHEDULE-TWICE]\n"
             "  0F0,0B0,0W0\n"
             "          ^\n"
             "  hint: B is the whole backward; a split one is I and W without B\n");
-  EXPECT_EQ(complaint("0F0\n", {1, 1, 1}), "s.csv: error: 0B0 is missing on stage 0 [E-SCHEDULE-MISSING]\n");
+  EXPECT_EQ(complaint("0F0\n", {1, 1, 1}),
+            "s.csv:1:1: error: 0B0 is missing on stage 0 [E-SCHEDULE-MISSING]\n"
+            "  0F0\n"
+            "  ^\n");
 }
 
 TEST(ScheduleText, LongListsAreCut) {

@@ -76,6 +76,22 @@ TEST(ScoreCli, ARowWithAnErrorIsNamedAndTheOthersAreScored) {
   }
 }
 
+TEST(ScoreCli, WhatIsRefusedBesideItHasAPlace) {
+  const TemporaryFolder folder;
+  std::ofstream(folder.file("bad.json")) << "{\n  \"families\": ,\n}";
+  const std::string report =
+      run_program("report " + folder.file("bad.json") + " -o -", REHEARSE_SOURCE_DIR).err;
+  if (report.find("E-REPORT-BUILD") == std::string::npos)
+    EXPECT_TRUE(std::regex_search(report, std::regex("bad.json:2:15: error: .* \\[E-REPORT-JSON\\]")))
+        << report;
+  const std::string run =
+      run_program("run scenarios/7b-8xa100-dp.yaml --set collectives.algorithm=nvls", REHEARSE_SOURCE_DIR)
+          .err;
+  EXPECT_TRUE(std::regex_search(run, std::regex("--set collectives.algorithm=nvls:1:[0-9]+: error: .* "
+                                                "\\[E-NCCL-ALGO\\]")))
+      << run;
+}
+
 TEST(ScoreCli, RowsWithoutErrorsEndWith0) {
   const ProgramRun run = score("version: 1\nrows:\n" + kRow, "--json -");
   EXPECT_EQ(run.status, 0) << run.err;

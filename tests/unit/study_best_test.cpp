@@ -193,11 +193,12 @@ TEST(Best, ReadsTheErrorOfAScore) {
     return "";
   };
   for (const char* family : {"none", "c"})
-    EXPECT_THAT(refusal(score, family), HasSubstr("s.json: error: the score has no rows of a family"))
+    EXPECT_THAT(refusal(score, family), HasSubstr("s.json:1:1: error: the score has no rows of a family"))
         << family;
   for (const char* text : {"", "[]", "{}", "{", "{\"families\": 1, \"mean_of_families\": 0}",
                            "{\"families\": [], \"mean_of_families\": 0}"})
     EXPECT_THAT(refusal(text, ""), HasSubstr("[E-SCORE-FILE]")) << text;
+  EXPECT_THAT(refusal("{\n  \"families\": ,\n}", ""), HasSubstr("s.json:2:15: error: this is not what"));
 }
 
 }  // namespace rehearse
