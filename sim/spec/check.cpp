@@ -37,6 +37,10 @@ class Checker {
     warn("W-NO-EFFECT", key + " has no effect: " + why);
   }
   bool given(std::string_view key) const { return places_.given(key); }
+  // Beside what describes the cluster, which must name it whether this layout uses it or not.
+  bool overridden(std::string_view key) const {
+    return given(key) && places_.find(key).file != places_.find("cluster.gpu").file;
+  }
   void raise() {
     const auto before = [](const InputError& a, const InputError& b) {
       if (a.place.file != b.place.file) return false;
@@ -222,7 +226,24 @@ void check_overlap(Checker& c) {
   if (c.s.posted_receives && l.pp == 1) c.idle("receives", "pp is 1");
   if (c.s.post_validation && l.pp == 1)
     c.idle("optimizer_sync", "pp is 1, so there is no other stage to wait for");
+  if (c.given("overlap.grad_reduce") && alone)
+    c.idle("overlap.grad_reduce", "dp is 1, so no gradients are reduced");
   if (c.given("grad_bucket") && alone) c.idle("grad_bucket", "dp is 1, so no gradients are reduced");
+}
+
+void check_places_of_ranks(Checker& c) {
+  const auto& l = c.s.layout;
+  const Cluster& cluster = c.s.cluster;
+  const int cut = (l.tp > 1) + (l.cp > 1) + (l.pp > 1) + (l.dp > 1);
+  if (c.given("layout.order") && cut < 2) c.idle("layout.order", "no two axes are above 1");
+  if (c.given("cluster.rank_order") && cluster.rank_order != RankOrder::node) {
+    if (cluster.nodes == 1)
+      c.idle("cluster.rank_order", "the cluster has one node");
+    else if (cut < 2 && l.pp == 1)
+      c.idle("cluster.rank_order", "one group holds all ranks");
+  }
+  for (const char* key : {"cluster.nic", "cluster.nic_latency", "cluster.nics_per_node"})
+    if (cluster.nodes == 1 && c.overridden(key)) c.idle(key, "the cluster has one node");
 }
 
 void check_profile(Checker& c) {
@@ -275,6 +296,7 @@ void check(Scenario& scenario, const Places& places) {
   check_transfers(c);
   check_batch(c);
   check_overlap(c);
+  check_places_of_ranks(c);
   check_profile(c);
   warn_speed(c);
   c.raise();

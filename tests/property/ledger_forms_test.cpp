@@ -15,7 +15,7 @@ namespace {
 
 using test::pick;
 
-void draw_layout(std::mt19937& random, Scenario& s) {
+void draw_cut(std::mt19937& random, Scenario& s) {
   auto& l = s.layout;
   l.tp = pick(random, {1, 2, 4});
   l.pp = pick(random, {1, 2, 4});
@@ -48,7 +48,7 @@ Bytes drawn_bucket(std::mt19937& random, const Scenario& s) {
 
 Scenario drawn(std::mt19937& random) {
   Scenario s = test::small_scenario();
-  draw_layout(random, s);
+  draw_cut(random, s);
   auto& l = s.layout;
   l.sequence_parallel = l.tp > 1 && pick(random, {true, false});
   l.scatter_gather = l.tp > 1 && l.pp > 1 && !l.sequence_parallel && pick(random, {true, false});
