@@ -51,14 +51,6 @@ std::string describe(const TaskGraph& graph, int32_t id) {
 
 }  // namespace
 
-double rate_alone(const TaskGraph& graph, const Task& flow) {
-  double rate = flow.rate_cap > 0 ? flow.rate_cap : never();
-  if (flow.route < 0) return rate;
-  for (auto [link, weight] : graph.routes[flow.route].links)
-    rate = std::min(rate, graph.links[link].capacity / weight);
-  return rate;
-}
-
 // The same without the flows that it stands for in a folded graph: each has its links to itself.
 static double rate_uncontended(const TaskGraph& graph, const Task& flow) {
   if (flow.route < 0 || graph.routes[flow.route].own.empty()) return rate_alone(graph, flow);

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/graph/task_graph.hpp"
+#include "sim/graph/alone.hpp"
 
 namespace rehearse {
 
@@ -20,10 +20,6 @@ struct DueDate {
   int32_t task = -1;
   bool operator>(const DueDate& o) const { return at != o.at ? at > o.at : task > o.task; }
 };
-
-// B/s that a flow gets when no other is on its links: min(rate_cap, capacity / weight over its route);
-// infinity where nothing limits it.
-double rate_alone(const TaskGraph& graph, const Task& flow);
 
 class Replay {
  public:

@@ -5,63 +5,13 @@
 #include "sim/io/csv.hpp"
 #include "sim/io/file.hpp"
 #include "sim/io/reader.hpp"
+#include "sim/spec/constants.hpp"
 #include "sim/spec/names.hpp"
 
 namespace rehearse {
 namespace {
 
 constexpr Named<bool> kDirections[] = {{"forward", "", false}, {"backward", "", true}};
-
-enum class Unit { number, bytes, seconds, bytes_per_s, flop_per_s };
-
-// A key that holds one constant of T.
-template <class T>
-struct Entry {
-  std::string_view key;
-  Constant T::*field;
-  Unit unit;
-  NumberRange range = kPositive;
-};
-
-constexpr Entry<DeviceProfile> kDevice[] = {
-    {"memory", &DeviceProfile::memory_bytes, Unit::bytes},
-    {"hbm", &DeviceProfile::hbm_bytes_per_s, Unit::bytes_per_s},
-    {"nvlink", &DeviceProfile::nvlink_bytes_per_s, Unit::bytes_per_s},
-    {"nvlink_latency", &DeviceProfile::nvlink_latency_s, Unit::seconds, kNotNegative},
-    {"sms", &DeviceProfile::sms, Unit::number},
-    {"framework", &DeviceProfile::framework_bytes, Unit::bytes, kNotNegative},
-    {"attention_backward", &DeviceProfile::attention_backward, Unit::number},
-    {"odd_head", &DeviceProfile::odd_head_flops, Unit::flop_per_s},
-    {"nvlink_efficiency", &DeviceProfile::nvlink_efficiency, Unit::number, kFraction},
-    {"p2p_nvlink_latency", &DeviceProfile::p2p_nvlink_latency_s, Unit::seconds, kNotNegative},
-    {"p2p_network_latency", &DeviceProfile::p2p_network_latency_s, Unit::seconds, kNotNegative},
-};
-
-constexpr Entry<CollectiveAlgorithm> kAlgorithm[] = {
-    {"base", &CollectiveAlgorithm::base_s, Unit::seconds},
-    {"hop_nvlink", &CollectiveAlgorithm::hop_nvlink_s, Unit::seconds, kNotNegative},
-    {"hop_network", &CollectiveAlgorithm::hop_network_s, Unit::seconds, kNotNegative},
-    {"payload", &CollectiveAlgorithm::payload, Unit::number, kFraction},
-};
-
-constexpr Entry<Stack> kStack[] = {
-    {"gemm_scale", &Stack::gemm_scale, Unit::number},
-    {"memory_efficiency", &Stack::memory_efficiency, Unit::number, kFraction},
-    {"kernel_floor", &Stack::kernel_floor_s, Unit::seconds, kNotNegative},
-    {"host_per_kernel", &Stack::host_per_kernel_s, Unit::seconds, kNotNegative},
-    {"overlap_slowdown", &Stack::overlap_slowdown, Unit::number, kNotNegative},
-    {"network_efficiency", &Stack::network_efficiency, Unit::number, kFraction},
-    {"p2p_efficiency", &Stack::p2p_efficiency, Unit::number, kFraction},
-    {"wgrad_scale", &Stack::wgrad_scale, Unit::number, kPositive},
-    {"grad_accumulate_bytes", &Stack::grad_accumulate_bytes, Unit::number, kNotNegative},
-    {"loss_bytes_per_logit", &Stack::loss_bytes_per_logit, Unit::number, kNotNegative},
-    {"optimizer_bytes_per_param", &Stack::optimizer_bytes_per_param, Unit::number, kNotNegative},
-    {"straggler_per_doubling", &Stack::straggler_per_doubling, Unit::number, kNotNegative},
-    {"blocking_launches", &Stack::blocking_launches, Unit::number, NumberRange{0, 1}},
-};
-constexpr Entry<Stack> kMayMiss[] = {
-    {"host_per_exchange", &Stack::host_per_exchange_s, Unit::seconds, kNotNegative},
-};
 
 template <class Q>
 bool read_as(const DocNode& node, const std::string& key, Problems& problems, double& out,
@@ -72,26 +22,26 @@ bool read_as(const DocNode& node, const std::string& key, Problems& problems, do
   return true;
 }
 
-bool read_amount(const DocNode& node, const std::string& key, Problems& problems, double& out, Unit unit,
-                 NumberRange range) {
+bool read_amount(const DocNode& node, const std::string& key, Problems& problems, double& out,
+                 ConstantUnit unit, NumberRange range) {
   switch (unit) {
-    case Unit::bytes:
+    case ConstantUnit::bytes:
       return read_as<Bytes>(node, key, problems, out, range);
-    case Unit::seconds:
+    case ConstantUnit::seconds:
       return read_as<Seconds>(node, key, problems, out, range);
-    case Unit::bytes_per_s:
+    case ConstantUnit::bytes_per_s:
       return read_as<BytesPerSec>(node, key, problems, out, range);
-    case Unit::flop_per_s:
+    case ConstantUnit::flop_per_s:
       return read_as<FlopPerSec>(node, key, problems, out, range);
-    case Unit::number:
+    case ConstantUnit::number:
       break;
   }
   return read_value(node, key, problems, out, range);
 }
 
 // {value, basis, source}
-void read_constant(const DocNode& node, const std::string& path, Problems& problems, Constant& out, Unit unit,
-                   NumberRange range) {
+void read_constant(const DocNode& node, const std::string& path, Problems& problems, Constant& out,
+                   ConstantUnit unit, NumberRange range) {
   MapReader map(node, path, problems);
   if (const DocNode* value = map.require("value"))
     read_amount(*value, map.path_of("value"), problems, out.value, unit, range);
@@ -101,23 +51,23 @@ void read_constant(const DocNode& node, const std::string& path, Problems& probl
 }
 
 template <class T, size_t N>
-void read_constants(MapReader& map, const Entry<T> (&entries)[N], T& out, bool all) {
-  for (const auto& e : entries)
-    if (const DocNode* node = all ? map.require(e.key) : map.find(e.key))
-      read_constant(*node, map.path_of(e.key), map.problems(), out.*e.field, e.unit, e.range);
+void read_constants(MapReader& map, const ConstantRow<T> (&rows)[N], T& out, bool all) {
+  for (const auto& row : rows)
+    if (const DocNode* node = all && !row.may_miss ? map.require(row.key) : map.find(row.key))
+      read_constant(*node, map.path_of(row.key), map.problems(), out.*row.field, row.unit, row.range);
 }
 
 void read_device(const DocNode& node, Problems& problems, DeviceProfile& out) {
   MapReader map(node, "device", problems);
   if (GpuArchitecture architecture; map.optional("architecture", architecture, kArchitectureNames))
     out.architecture = architecture;
-  read_constants(map, kDevice, out, true);
+  read_constants(map, kDeviceConstants, out, true);
   if (const DocNode* peaks = map.require("peak")) {
     MapReader types(*peaks, "device.peak", problems);
     for (const auto& type : kDTypeNames)
       if (const DocNode* peak = types.find(type.name)) {
         Constant flops;
-        read_constant(*peak, types.path_of(type.name), problems, flops, Unit::flop_per_s, kPositive);
+        read_constant(*peak, types.path_of(type.name), problems, flops, ConstantUnit::flop_per_s, kPositive);
         out.peak_flops.emplace_back(type.value, flops);
       }
     types.finish();
@@ -137,7 +87,7 @@ void read_algorithms(const DocNode& node, Problems& problems, DeviceProfile& out
     a.name = name;
     a.tree = a.name.starts_with("tree");
     MapReader fields(*row, map.path_of(name), problems);
-    read_constants(fields, kAlgorithm, a, true);
+    read_constants(fields, kAlgorithmConstants, a, true);
     fields.finish();
     out.algorithms.push_back(std::move(a));
   }
@@ -162,8 +112,7 @@ void read_stack(const DocEntry& entry, Problems& problems, DeviceProfile& out) {
   }
   stack.name = entry.key;
   map.required("help", stack.help);
-  read_constants(map, kStack, stack, !inherits);
-  read_constants(map, kMayMiss, stack, false);
+  read_constants(map, kStackConstants, stack, !inherits);
   map.finish();
   out.stacks.push_back(std::move(stack));
 }

@@ -3,12 +3,12 @@
 #pragma once
 #include <cstdint>
 #include <initializer_list>
-#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "sim/base/names.hpp"
+#include "sim/base/range.hpp"
 #include "sim/base/text.hpp"
 #include "sim/base/units.hpp"
 #include "sim/io/yaml.hpp"
@@ -34,13 +34,6 @@ class Problems {
 struct IntRange {
   int64_t min = 0, max = 1'000'000'000;
 };
-struct NumberRange {
-  double min = -std::numeric_limits<double>::max(), max = std::numeric_limits<double>::max();
-  bool above = false;  // min itself is excluded
-};
-inline constexpr NumberRange kPositive{0, std::numeric_limits<double>::max(), true};
-inline constexpr NumberRange kNotNegative{0, std::numeric_limits<double>::max(), false};
-inline constexpr NumberRange kFraction{0, 1, true};  // (0, 1]
 
 // Readings of one value; `key` is its path in messages ("layout.tp"). False where a problem was noted.
 bool read_value(const DocNode& node, const std::string& key, Problems& problems, int& out,

@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "sim/report/names.hpp"
+#include "sim/spec/constants.hpp"
 
 namespace rehearse {
 
@@ -12,38 +13,18 @@ std::vector<NamedConstant> constants_of(const Scenario& scenario) {
   const auto add = [&](std::string name, const Constant& c) {
     list.push_back({std::move(name), c.value, c.basis, c.source});
   };
+  const auto add_all = [&](const std::string& prefix, const auto& rows, const auto& holder) {
+    for (const auto& row : rows) {
+      const Constant& c = holder.*row.field;
+      if (row.may_miss && c.value == 0) continue;
+      add(prefix + std::string(row.key) + std::string(suffix_of(row.unit)), c);
+    }
+  };
   const DeviceProfile& p = *scenario.profile;
-  add("memory_bytes", p.memory_bytes);
-  add("hbm_bytes_per_s", p.hbm_bytes_per_s);
-  add("nvlink_bytes_per_s", p.nvlink_bytes_per_s);
-  add("framework_bytes", p.framework_bytes);
+  add_all("", kDeviceConstants, p);
   for (const auto& [dtype, flops] : p.peak_flops) add("peak_flops." + std::string(dtype_name(dtype)), flops);
-  add("attention_backward", p.attention_backward);
-  add("odd_head_flops", p.odd_head_flops);
-  add("nvlink_efficiency", p.nvlink_efficiency);
-  add("p2p_nvlink_latency_s", p.p2p_nvlink_latency_s);
-  add("p2p_network_latency_s", p.p2p_network_latency_s);
-  for (const auto& a : p.algorithms) {
-    add("algorithms." + a.name + ".base_s", a.base_s);
-    add("algorithms." + a.name + ".hop_nvlink_s", a.hop_nvlink_s);
-    add("algorithms." + a.name + ".hop_network_s", a.hop_network_s);
-    add("algorithms." + a.name + ".payload", a.payload);
-  }
-  const Stack& s = scenario.stack;
-  add("stack.gemm_scale", s.gemm_scale);
-  add("stack.memory_efficiency", s.memory_efficiency);
-  add("stack.kernel_floor_s", s.kernel_floor_s);
-  add("stack.host_per_kernel_s", s.host_per_kernel_s);
-  add("stack.host_per_exchange_s", s.host_per_exchange_s);
-  add("stack.overlap_slowdown", s.overlap_slowdown);
-  add("stack.network_efficiency", s.network_efficiency);
-  add("stack.p2p_efficiency", s.p2p_efficiency);
-  add("stack.wgrad_scale", s.wgrad_scale);
-  add("stack.grad_accumulate_bytes", s.grad_accumulate_bytes);
-  add("stack.loss_bytes_per_logit", s.loss_bytes_per_logit);
-  add("stack.optimizer_bytes_per_param", s.optimizer_bytes_per_param);
-  add("stack.straggler_per_doubling", s.straggler_per_doubling);
-  add("stack.blocking_launches", s.blocking_launches);
+  for (const auto& a : p.algorithms) add_all("algorithms." + a.name + ".", kAlgorithmConstants, a);
+  add_all("stack.", kStackConstants, scenario.stack);
   return list;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "sim/graph/alone.hpp"
 #include "sim/report/names.hpp"
 #include "sim/report/walk.hpp"
 
@@ -21,21 +22,23 @@ static std::string kind_of(const TaskGraph& graph, const Task& task) {
 
 std::vector<CriticalStep> critical_path(const TaskGraph& graph, const Timeline& timeline) {
   std::map<std::string, CriticalStep> by_kind;
-  const auto book = [&](const std::string& what, double seconds) {
+  const auto book = [&](const std::string& what, double seconds, double alone) {
     auto& step = by_kind[what];
     step.what = what;
     step.seconds += seconds;
+    if (seconds - alone > 1e-9 * timeline.step) step.slowed_s += seconds - alone;
     ++step.count;
   };
   double until = timeline.step;
   for (int32_t t = last_task(timeline); t >= 0; t = last_predecessor(graph, timeline, t)) {
     const double waited = until - timeline.end[t];
     const bool rounding = waited <= 1e-9 * timeline.step;
-    if (!rounding) book("waiting", waited);
-    book(kind_of(graph, graph.tasks[t]), (rounding ? until : timeline.end[t]) - timeline.start[t]);
+    if (!rounding) book("waiting", waited, waited);
+    book(kind_of(graph, graph.tasks[t]), (rounding ? until : timeline.end[t]) - timeline.start[t],
+         seconds_alone(graph, graph.tasks[t]));
     until = timeline.start[t];
   }
-  if (until > 0) book("waiting", until);
+  if (until > 0) book("waiting", until, until);
   std::vector<CriticalStep> path;
   for (auto& [what, step] : by_kind) path.push_back(std::move(step));
   std::stable_sort(path.begin(), path.end(),

@@ -91,7 +91,8 @@ Json engine_json(const Report& r) {
 
 Json critical_json(const std::vector<CriticalStep>& path) {
   Json list = Json::array();
-  for (const auto& s : path) list.push_back({{"what", s.what}, {"seconds", s.seconds}, {"count", s.count}});
+  for (const auto& s : path)
+    list.push_back({{"what", s.what}, {"seconds", s.seconds}, {"count", s.count}, {"slowed_s", s.slowed_s}});
   return list;
 }
 

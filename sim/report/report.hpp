@@ -79,6 +79,7 @@ std::vector<LedgerRow> ledger(const Scenario& scenario, const TaskGraph& graph, 
 struct CriticalStep {  // the path that sets the step, summed by kind; sums to the step
   std::string what;    // "forward, stage 3", "pp send_recv, stage boundary", "waiting"
   double seconds = 0;
+  double slowed_s = 0;  // of these, beyond what the tasks take alone: beside collectives, on shared links
   int count = 0;
 };
 // Back from the task that ends last, along the dependency that ended last (lowest id where several do).

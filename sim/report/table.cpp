@@ -120,13 +120,19 @@ std::string ledger_text(const std::vector<LedgerRow>& rows, TableStyle style) {
   return text;
 }
 
+// Overlap costs what it slows: a step may grow by more than it hides.
+std::string slowed_text(const CriticalStep& step) {
+  if (step.slowed_s < 1e-3 * step.seconds) return "";
+  return fmt::format(", {} of it slowed by what runs beside", seconds(step.slowed_s));
+}
+
 std::string critical_text(const Report& r, TableStyle style) {
   std::string text = heading("critical path", style);
   constexpr size_t most = 12;
   for (size_t i = 0; i < std::min(most, r.critical.size()); ++i)
-    text += fmt::format("  {:>12} {:>6.2f} %  {} x{}\n", seconds(r.critical[i].seconds),
+    text += fmt::format("  {:>12} {:>6.2f} %  {} x{}{}\n", seconds(r.critical[i].seconds),
                         r.step_time_s > 0 ? 100 * r.critical[i].seconds / r.step_time_s : 0,
-                        r.critical[i].what, r.critical[i].count);
+                        r.critical[i].what, r.critical[i].count, slowed_text(r.critical[i]));
   if (r.critical.size() > most) {
     double rest = 0;
     for (size_t i = most; i < r.critical.size(); ++i) rest += r.critical[i].seconds;

@@ -165,6 +165,21 @@ TEST(ReportAccount, OverlappingKernelsOfAUnitAreRefused) {
   EXPECT_THROW(account_of(s), std::logic_error);
 }
 
+TEST(ReportCriticalPath, TellsWhatIsSlowedByWhatRunsBeside) {
+  HandStep s;
+  const auto u = s.unit(0);
+  const auto t = s.traffic(Axis::pp, "stage forward", CollectiveOp::send_recv, 2, 8, 4);
+  const auto slowed = s.run(u, s.program("B", Part::compute, 2), 0, {}, 2.4);
+  Task flow;
+  flow.kind = TaskKind::flow, flow.units = s.units({u}), flow.traffic = t;
+  flow.duration = 0.5, flow.amount = 8, flow.rate_cap = 4;
+  s.place(flow, 2.4, 6.4, {slowed});  // alone 0.5 + 8 / 4
+  const auto path = critical_path(s.build(), s.timeline);
+  ASSERT_EQ(path.size(), 2u);
+  EXPECT_NEAR(path[0].slowed_s, 1.5, 1e-12);
+  EXPECT_NEAR(path[1].slowed_s, 0.4, 1e-12);
+}
+
 TEST(ReportCriticalPath, FollowsTheLastDependencyAndSumsToTheStep) {
   HandStep s;
   const auto u0 = s.unit(0), u1 = s.unit(1);

@@ -3,11 +3,13 @@
 
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "sim/engine/engine.hpp"
 #include "sim/graph/lower.hpp"
 #include "sim/plan/model_math.hpp"
 #include "sim/report/report.hpp"
+#include "sim/spec/constants.hpp"
 #include "tests/support/scenarios.hpp"
 
 namespace rehearse {
@@ -66,6 +68,25 @@ TEST(ReportJson, KeysStandInTheOrderOfTheContract) {
   EXPECT_EQ(j["provenance"]["profile"], "plain");
   EXPECT_EQ(j["provenance"]["warnings"][0]["code"], "W-TEST");
   EXPECT_EQ(j["engine"]["ranks"], 16);
+}
+
+TEST(ReportJson, NamesEveryConstantThatHasAnEffect) {
+  auto r = reported();
+  const auto names = [&] {
+    const auto j = Json::parse(to_json(r.report, r.scenario));
+    std::set<std::string> found;
+    for (const auto& constant : j["provenance"]["constants"]) found.insert(constant["name"]);
+    return found;
+  };
+  const auto without = names();
+  for (const auto& row : kDeviceConstants)
+    EXPECT_TRUE(without.contains(std::string(row.key) + std::string(suffix_of(row.unit)))) << row.key;
+  for (const auto& row : kStackConstants)
+    EXPECT_EQ(without.contains("stack." + std::string(row.key) + std::string(suffix_of(row.unit))),
+              !row.may_miss)
+        << row.key;
+  r.scenario.stack.host_per_exchange_s.value = 1e-4;
+  EXPECT_TRUE(names().contains("stack.host_per_exchange_s"));
 }
 
 TEST(ReportJson, PartsSumToTheirTotals) {
