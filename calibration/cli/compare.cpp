@@ -9,6 +9,7 @@
 
 #include "calibration/cli/commands.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/file.hpp"
 #include "sim/io/profile.hpp"
 
 namespace rehearse::calibration {
@@ -77,7 +78,7 @@ int command_compare(const Invocation& invocation, std::ostream& out) {
        "Compares two profiles, or two files of samples (.jsonl), where they hold the same shapes.", 2, 2},
       options, out);
   if (!files) return kDone;
-  check_outputs(*files, {{"--json", json}});
+  claim_outputs({{"--json", json}});
   const Comparison result = compare(read((*files)[0], invocation.roots), read((*files)[1], invocation.roots));
   if (!json.empty()) write_output(json, json_of(result), out);
   if (json != "-") out << text_of(result, (*files)[0], (*files)[1]);

@@ -6,13 +6,14 @@
 #include <boost/program_options.hpp>
 #include <cmath>
 #include <filesystem>
+#include <iostream>
 #include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "calibration/cli/commands.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/file.hpp"
 #include "sim/base/text.hpp"
-#include "sim/io/file.hpp"
 
 namespace rehearse::calibration {
 namespace {
@@ -51,6 +52,7 @@ void make_folder(const fs::path& folder) {
 
 void write_profile(const FitWords& words, const Fit& fit, std::ostream& out) {
   const fs::path parent = fs::path(words.output).parent_path(), folder = parent / words.name;
+  for (const auto& [file, text] : fit.tables) claim_outputs({{"-o", (folder / file).string()}});
   make_folder(folder);
   for (const auto& [file, text] : fit.tables) write_output((folder / file).string(), text, out);
   write_output(words.output, fit.yaml, out);
@@ -68,6 +70,8 @@ std::string text_of(const Fit& fit, const std::string& path) {
   fmt::format_to(to, "{}: {} samples, {} tables\n", path, fit.samples, fit.fits.size());
   for (const auto& [why, count] : fit.left_out)
     fmt::format_to(to, "  left out: {} samples, {}\n", count, why);
+  for (const auto& [what, count] : fit.without_table)
+    fmt::format_to(to, "  in no table: {} samples, {}\n", count, what);
   fmt::format_to(to, "\n{:<30} {:<44} {:>7} {:>8} {:>8} {:>8} {:>8}\n", "table", "file", "rows", "kept out",
                  "median", "p90", "p99");
   for (const auto& t : fit.fits)
@@ -75,7 +79,8 @@ std::string text_of(const Fit& fit, const std::string& path) {
                    t.held_out.n, 100 * t.held_out.median, 100 * t.held_out.p90, 100 * t.held_out.p99);
   fmt::format_to(to, "\nconstants of the samples: {}\n", fit.from_samples.size());
   for (const auto& c : fit.from_samples)
-    fmt::format_to(to, "  {:<36} {:<16} {}\n", c.path, c.value, c.source);
+    fmt::format_to(to, "  {:<36} {:<16} {}{}\n", c.path, c.value, c.basis == Basis::guess ? "guess: " : "",
+                   c.source);
   for (const auto& what : fit.overruled) fmt::format_to(to, "  stated otherwise: {}\n", what);
   if (!fit.guessed.empty()) fmt::format_to(to, "guessed: {} constants\n", fit.guessed.size());
   for (const auto& c : fit.guessed) fmt::format_to(to, "  {:<36} {:<16} {}\n", c.path, c.value, c.source);
@@ -116,6 +121,9 @@ std::string json_of(const Fit& fit, const std::string& path) {
                         {"measured_s", o.point.measured},
                         {"fitted_s", o.point.fitted}});
   json["left_out"] = left;
+  Json dropped = Json::array();
+  for (const auto& [what, count] : fit.without_table) dropped.push_back({{"what", what}, {"samples", count}});
+  json["in_no_table"] = dropped;
   json["tables"] = tables;
   json["from_samples"] = constants_json(fit.from_samples);
   json["guessed"] = constants_json(fit.guessed);
@@ -154,16 +162,16 @@ int command_fit(const Invocation& invocation, std::ostream& out) {
                   options_of(words), out);
   if (!files) return kDone;
   check(words);
-  auto read = *files;
-  read.insert(read.end(), words.borrowed.begin(), words.borrowed.end());
-  read.push_back(words.constants);
-  check_outputs(read, {{"-o", words.output}, {"--json", words.json}});
+  claim_outputs({{"-o", words.output}, {"--json", words.json}});
   std::vector<FitInput> inputs;
   for (const auto& file : *files) inputs.push_back({read_samples(file), false});
   for (const auto& file : words.borrowed) inputs.push_back({read_samples(file), true});
   FitOptions options{words.name, words.constants.empty() ? "" : read_file(words.constants), words.constants,
                      words.thin};
   const Fit fit = fit_profile(inputs, options);
+  for (const auto& [what, count] : fit.without_table)
+    std::cerr << fmt::format("warning: {} samples of {} make no table: import them with --network\n", count,
+                             what);
   write_profile(words, fit, out);
   if (!words.json.empty()) write_output(words.json, json_of(fit, words.output), out);
   if (words.json != "-") out << text_of(fit, words.output);

@@ -9,8 +9,8 @@
 #include "calibration/cli/commands.hpp"
 #include "calibration/fit/document.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/file.hpp"
 #include "sim/base/text.hpp"
-#include "sim/io/file.hpp"
 #include "sim/spec/names.hpp"
 
 namespace rehearse::calibration {
@@ -137,9 +137,7 @@ int command_import(const Invocation& invocation, std::ostream& out) {
                   options_of(words, options), out);
   if (!files) return kDone;
   settle(words, options);
-  auto inputs = *files;
-  inputs.push_back(words.limits);
-  check_outputs(inputs, {{"-o", words.output}});
+  claim_outputs({{"-o", words.output}});
   std::string text;
   size_t all_rejected = 0;
   for (const auto& file : *files) {

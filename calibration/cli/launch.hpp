@@ -19,10 +19,13 @@ int usable_cores();
 // that collectives move something; else 1.
 int default_ranks(const std::string& backend);
 
-// Becomes `mpirun -n ranks program words...`: one core a rank and one thread, root allowed where this is
-// root. Returns only where mpirun cannot be started: throws InputErrors E-BACKEND.
-[[noreturn]] void restart_under_mpirun(int ranks, const std::string& program,
-                                       const std::vector<std::string>& words);
+// Runs `mpirun -n ranks program words...` and returns its status, which is that of the ranks: one core a rank
+// and one thread, root allowed where this is root. Signals are passed on. Throws InputErrors E-BACKEND where
+// mpirun or its ranks cannot be started.
+int run_under_mpirun(int ranks, const std::string& program, const std::vector<std::string>& words);
+
+// What the first rank says to run_under_mpirun() as soon as it runs.
+void tell_started();
 
 // Whether a person watches standard error; seen by the ranks too, whose standard error is a pipe.
 bool is_watched();

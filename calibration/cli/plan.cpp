@@ -9,6 +9,7 @@
 #include "calibration/cli/commands.hpp"
 #include "calibration/plan/needs.hpp"
 #include "calibration/probes/probe.hpp"
+#include "sim/base/file.hpp"
 #include "sim/graph/lower.hpp"
 #include "sim/io/scenario.hpp"
 
@@ -91,7 +92,7 @@ int command_plan(const Invocation& invocation, std::ostream& out) {
   scenarios.insert(scenarios.end(), more->begin(), more->end());
   if (scenarios.empty())
     throw InputErrors(InputError{{}, "", "E-CLI", "a scenario is missing", "plan --for SCENARIO"});
-  check_outputs(scenarios, {{"-o", points}});
+  claim_outputs({{"-o", points}});
   const auto entries = entries_of(scenarios, sets, invocation.roots);
   if (!points.empty()) write_output(points, points_of(entries), out);
   if (points != "-") out << table_of(entries);

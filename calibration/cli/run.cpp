@@ -4,12 +4,15 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstring>
 #include <exception>
 #include <iostream>
+#include <nlohmann/json.hpp>
+#include <set>
 #include <thread>
 
 #include "calibration/cli/devices.hpp"
@@ -59,23 +62,33 @@ class Lock {
   int fd_;
 };
 
+// Of a point that was measured, no more; of one that was rejected or failed, another try.
+struct Known {
+  std::set<std::string> measured, doubted;
+};
+
 // What rank 0 alone holds.
 struct Session {
   std::optional<Lock> lock;
   std::optional<SampleWriter> writer;
   std::vector<ProbePoint> tasks;
-  size_t measured = 0;  // points that the file had
+  Known known;
 };
 
-// Names of the points that the file has of this device.
-std::set<std::string> measured_points(const std::string& path, const Environment& here) {
-  std::set<std::string> names;
+// Points that the file has of this device, by name.
+Known known_points(const std::string& path, const Environment& here) {
+  Known known;
   const SampleFile file = read_samples(path);
   for (const Sample& sample : file.samples) {
     const Environment& there = file.environments.at(sample.environment);
-    if (there.backend == here.backend && there.device == here.device) names.insert(point_of(sample.work));
+    if (there.backend != here.backend || there.device != here.device) continue;
+    // What the machine refuses it refuses again.
+    const bool doubted =
+        sample.status == Status::rejected || (sample.status == Status::failed && sample.code != "refused");
+    (doubted ? known.doubted : known.measured).insert(point_of(sample.work));
   }
-  return names;
+  for (const auto& name : known.measured) known.doubted.erase(name);
+  return known;
 }
 
 Wanted wanted_of(const Environment& environment) {
@@ -91,15 +104,20 @@ Wanted wanted_of(const Environment& environment) {
 
 void open_session(Session& session, const RunOptions& options, const Environment& environment,
                   const Bench& bench) {
-  std::set<std::string> measured;
+  Known& known = session.known;
   const bool has_file = !options.output.empty() && access(options.output.c_str(), F_OK) == 0;
   if (!options.dry_run) session.lock.emplace(options.output);
-  if (has_file) measured = measured_points(options.output, environment);
+  if (has_file) known = known_points(options.output, environment);
   if (!options.dry_run) session.writer.emplace(options.output);
-  session.measured = measured.size();
+  auto left_out = known.measured;
+  if (options.no_retry) left_out.insert(known.doubted.begin(), known.doubted.end());
   session.tasks = options.points.empty()
-                      ? tasks_of(options.probes, wanted_of(environment), measured, bench.backend, bench.ranks)
-                      : tasks_of(read_points(options.points), measured);
+                      ? tasks_of(options.probes, wanted_of(environment), left_out, bench.backend, bench.ranks)
+                      : tasks_of(read_points(options.points), left_out);
+  // What was never tried goes first: a point that is doubted each time keeps none from being measured.
+  std::stable_partition(session.tasks.begin(), session.tasks.end(), [&](const ProbePoint& task) {
+    return !known.doubted.contains(point_of(task.point.work));
+  });
 }
 
 // Runs it on rank 0; where it throws there, all ranks return false or throw.
@@ -116,7 +134,7 @@ bool on_first_rank(Ranks& ranks, F body) {
   return !failed;
 }
 
-std::string plan_text(const std::vector<ProbePoint>& tasks, double budget_s, size_t measured) {
+std::string plan_text(const std::vector<ProbePoint>& tasks, double budget_s, const Known& known) {
   const auto chosen = within(tasks, budget_s);
   std::string text = fmt::format("{:>9} {:>10}  {:<14}{}\n", "time", "in all", "probe", "point");
   double sum = 0;
@@ -126,8 +144,26 @@ std::string plan_text(const std::vector<ProbePoint>& tasks, double budget_s, siz
                         task.probe->name, point_of(task.point.work));
   }
   text += fmt::format("{} of {} points, about {}", chosen.size(), tasks.size(), duration_text(sum));
-  if (measured > 0) text += fmt::format("; {} are in the file already", measured);
+  if (!known.measured.empty()) text += fmt::format("; {} are in the file already", known.measured.size());
+  if (!known.doubted.empty()) text += fmt::format("; {} were rejected before", known.doubted.size());
   return text + "\n";
+}
+
+std::string plan_json(const std::vector<ProbePoint>& tasks, double budget_s, const Known& known) {
+  const auto chosen = within(tasks, budget_s);
+  nlohmann::ordered_json json{{"points", nlohmann::ordered_json::array()}};
+  double sum = 0;
+  for (const ProbePoint& task : chosen) {
+    sum += task.point.seconds;
+    json["points"].push_back(
+        {{"point", point_of(task.point.work)}, {"probe", task.probe->name}, {"seconds", task.point.seconds}});
+  }
+  json.update({{"seconds", sum},
+               {"budget_s", budget_s},
+               {"left", tasks.size() - chosen.size()},
+               {"measured", known.measured.size()},
+               {"rejected_before", known.doubted.size()}});
+  return json.dump(2) + "\n";
 }
 
 Environment environment_of(Backend& backend, const Invocation& invocation) {
@@ -190,7 +226,10 @@ int measure_all(const RunOptions& options, const Invocation& invocation, std::os
   Session session;
   if (!on_first_rank(*ranks, [&] { open_session(session, options, environment, bench); })) return kBadInput;
   if (options.dry_run) {
-    if (leads) out << plan_text(session.tasks, options.budget_s, session.measured);
+    if (!leads) return kDone;
+    if (!options.json.empty())
+      write_output(options.json, plan_json(session.tasks, options.budget_s, session.known), out);
+    if (options.json != "-") out << plan_text(session.tasks, options.budget_s, session.known);
     return kDone;
   }
   const Sweep result = sweep(bench, session, options, environment);
@@ -205,6 +244,7 @@ int measure_all(const RunOptions& options, const Invocation& invocation, std::os
 
 int command_run(const Invocation& invocation, std::ostream& out) {
   const int launched = launched_rank();
+  tell_started();
   try {
     const auto options = read_run_options(invocation, out);
     if (!options) return kDone;
@@ -214,7 +254,7 @@ int command_run(const Invocation& invocation, std::ostream& out) {
       words.insert(words.end(), invocation.words.begin(), invocation.words.end());
       if (!options->quiet)
         std::cerr << "starting " << wanted << " ranks with mpirun; --ranks 1 measures one alone\n";
-      restart_under_mpirun(wanted, invocation.program, words);
+      return run_under_mpirun(wanted, invocation.program, words);
     }
     return after_first_rank(measure_all(*options, invocation, out));
   } catch (const InputErrors&) {

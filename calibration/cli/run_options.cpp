@@ -5,6 +5,7 @@
 
 #include "calibration/cli/devices.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/file.hpp"
 #include "sim/base/names.hpp"
 #include "sim/base/text.hpp"
 
@@ -52,7 +53,9 @@ void check(const RunOptions& options, const std::string& probes) {
   if (options.output.empty() && !options.dry_run)
     refuse("-o is missing", "-o samples.jsonl; --dry-run needs none");
   if (options.output == "-") refuse("samples go to a file, so that they survive", "-o samples.jsonl");
-  check_outputs({options.points}, {{"-o", options.output}, {"--json", options.json}});
+  note_read(options.points);
+  claim_kept("-o", options.output);
+  claim_outputs({{"--json", options.json}});
   if (!options.points.empty() && !probes.empty())
     refuse("--points and --probes are both given", "a file of points says itself what to measure");
   if (options.points == "-" && options.ranks != 1)
@@ -68,7 +71,8 @@ std::optional<RunOptions> read_run_options(const Invocation& invocation, std::os
   known.add_options()  //
       ("backend", po::value(&options.backend)->value_name("host|cuda"), "what to measure")(
           "output,o", po::value(&options.output)->value_name("FILE"),
-          "samples as JSON lines, appended; points that it has of this device are not measured again")(
+          "samples as JSON lines, appended; points that it has of this device are not measured again, but "
+          "for rejected ones")(
           "budget", po::value(&budget)->value_name("TIME"),
           "how long it may take, the most valuable points first: 90s, 10min (default), 2h")(
           "probes", po::value(&probes)->value_name("A,B"),
@@ -78,6 +82,8 @@ std::optional<RunOptions> read_run_options(const Invocation& invocation, std::os
           "start N ranks with mpirun (default: 2 on a host of two cores, else 1)")(
           "dry-run", po::bool_switch(&options.dry_run), "list the points and the time, and measure nothing")(
           "warm-l2", po::bool_switch(&options.warm_l2), "leave operands in the cache between calls")(
+          "no-retry", po::bool_switch(&options.no_retry),
+          "leave out points that were rejected before; else they are tried again, after the others")(
           "seed", po::value(&seed)->value_name("N"), "other random contents (default 0)")(
           "json", po::value(&options.json)->value_name("FILE|-"), "write a summary; - replaces the table")(
           "quiet", po::bool_switch(&options.quiet), "no progress and notes on stderr");

@@ -16,7 +16,7 @@ struct RunOptions {
   std::vector<const Probe*> probes;
   int ranks = 0;  // 0: as started, or default_ranks()
   uint64_t seed = 0;
-  bool dry_run = false, warm_l2 = false, quiet = false;
+  bool dry_run = false, no_retry = false, warm_l2 = false, quiet = false;
 };
 
 // Nothing where --help was printed. Throws InputErrors (E-CLI, E-BACKEND).

@@ -9,6 +9,7 @@
 #include "calibration/cli/commands.hpp"
 #include "calibration/cli/devices.hpp"
 #include "calibration/cli/launch.hpp"
+#include "sim/base/file.hpp"
 #include "sim/graph/lower.hpp"
 #include "sim/io/scenario.hpp"
 #include "sim/plan/layout.hpp"
@@ -82,7 +83,7 @@ int verify(const Invocation& invocation, std::ostream& out) {
   const auto inputs = parse_words(invocation.words, help, described(options), out);
   if (!inputs) return kDone;
   const std::string path = resolve_scenario(inputs->front(), invocation.roots);
-  check_outputs({path}, {{"--json", options.json}});
+  claim_outputs({{"--json", options.json}});
   const auto loaded = load_scenario(path, options.sets, invocation.roots);
   check_backend(options.backend);
   const int needed = ParallelLayout(loaded.scenario.layout).ranks();
@@ -94,7 +95,7 @@ int verify(const Invocation& invocation, std::ostream& out) {
                  "take a smaller layout, or start it under mpirun on machines that have as many");
     std::vector<std::string> words{"verify"};
     words.insert(words.end(), invocation.words.begin(), invocation.words.end());
-    restart_under_mpirun(needed, invocation.program, words);
+    return run_under_mpirun(needed, invocation.program, words);
   }
   const auto ranks = make_ranks();
   check_job(loaded.scenario, *ranks, options);
@@ -118,6 +119,7 @@ int verify(const Invocation& invocation, std::ostream& out) {
 }  // namespace
 
 int command_verify(const Invocation& invocation, std::ostream& out) {
+  tell_started();
   try {
     return verify(invocation, out);
   } catch (const InputErrors&) {

@@ -196,6 +196,21 @@ void add_host(const std::vector<Taken>& taken, std::vector<NamedConstant>& out) 
     out.push_back({path, value, Basis::guess, source});
 }
 
+// What collectives reach of the links. Where nothing states the links' rate, what was reached stands for it,
+// and says nothing of how far beyond it they go.
+void add_efficiency(const std::vector<Taken>& taken, double nvlink, bool stated,
+                    std::vector<NamedConstant>& out) {
+  const bool halves = best_bus(taken, {CollectiveOp::all_gather, CollectiveOp::reduce_scatter}) > 0;
+  const double bus = halves ? best_bus(taken, {CollectiveOp::all_gather, CollectiveOp::reduce_scatter})
+                            : best_bus(taken, {CollectiveOp::all_reduce});
+  if (bus == 0 || nvlink == 0) return;
+  const std::string ops = halves ? "all_gather and reduce_scatter" : "all_reduce alone";
+  out.push_back({"device.nvlink_efficiency", fmt::format("{:.3g}", std::min(1.0, bus / nvlink)),
+                 !stated || !halves ? Basis::guess : Basis::fitted,
+                 "best bus bandwidth of " + ops +
+                     (stated ? "" : ", which stands for the links' rate too: nothing states that")});
+}
+
 }  // namespace
 
 std::vector<NamedConstant> device_constants(const std::vector<Taken>& taken) {
@@ -225,16 +240,13 @@ std::vector<NamedConstant> device_constants(const std::vector<Taken>& taken) {
   return out;
 }
 
-std::vector<NamedConstant> software_constants(const std::vector<Taken>& taken, double hbm, double nvlink) {
+std::vector<NamedConstant> software_constants(const std::vector<Taken>& taken, double hbm, double nvlink,
+                                              bool nvlink_stated) {
   std::vector<NamedConstant> out;
   if (const auto rates = stream_rates(taken); !rates.empty() && hbm > 0)
     out.push_back({"stacks.memory_efficiency", fmt::format("{:.3g}", std::min(1.0, median_of(rates) / hbm)),
                    Basis::fitted, fmt::format("median of {} copies and sums", rates.size())});
-  double bus = best_bus(taken, {CollectiveOp::all_gather, CollectiveOp::reduce_scatter});
-  if (bus == 0) bus = best_bus(taken, {CollectiveOp::all_reduce});
-  if (bus > 0 && nvlink > 0)
-    out.push_back({"device.nvlink_efficiency", fmt::format("{:.3g}", std::min(1.0, bus / nvlink)),
-                   Basis::fitted, "best bus bandwidth of all_gather and reduce_scatter"});
+  add_efficiency(taken, nvlink, nvlink_stated, out);
   add_ratios(taken, out);
   add_launches(taken, out);
   add_overlap(taken, out);

@@ -12,7 +12,9 @@ namespace rehearse::calibration {
 std::vector<NamedConstant> device_constants(const std::vector<Taken>& taken);
 
 // What a device with this memory and link bandwidth (bytes/s) shows besides: launches, stream kernels,
-// overlap, ratios of weight gradients and of attention backward, latency and rate of collectives.
-std::vector<NamedConstant> software_constants(const std::vector<Taken>& taken, double hbm, double nvlink);
+// overlap, ratios of weight gradients and of attention backward, latency and rate of collectives. The link's
+// bandwidth is stated, or only what the samples reached.
+std::vector<NamedConstant> software_constants(const std::vector<Taken>& taken, double hbm, double nvlink,
+                                              bool nvlink_stated);
 
 }  // namespace rehearse::calibration

@@ -57,10 +57,13 @@ void add_from_samples(Constants& constants, const std::vector<NamedConstant>& fo
 Constants constants_of(const Gathered& gathered, const FitOptions& options, Fit& fit) {
   Constants constants(options.constants, options.constants_file);
   add_from_samples(constants, device_constants(gathered.taken), fit);
+  const bool reached = std::any_of(fit.from_samples.begin(), fit.from_samples.end(), [](const auto& c) {
+    return c.path == "device.nvlink" && c.basis == Basis::fitted;
+  });
   add_from_samples(
       constants,
       software_constants(gathered.taken, number_of(constants, "device.hbm", Dimension::bytes_per_s),
-                         number_of(constants, "device.nvlink", Dimension::bytes_per_s)),
+                         number_of(constants, "device.nvlink", Dimension::bytes_per_s), !reached),
       fit);
   for (const auto& c : default_constants())
     if (!beside_nccl(constants, c) && constants.add(c) && c.basis == Basis::guess) fit.guessed.push_back(c);
@@ -184,6 +187,20 @@ std::string reasons_of(const std::vector<std::pair<std::string, int>>& left_out)
   return text;
 }
 
+// A profile without what was imported to be in it would be one of guesses.
+void refuse_without_collectives(const std::vector<std::pair<std::string, int>>& dropped,
+                                const std::vector<FitTable>& tables) {
+  const bool has_any = std::any_of(tables.begin(), tables.end(),
+                                   [](const FitTable& table) { return table.kind == TableKind::collective; });
+  if (dropped.empty() || has_any) return;
+  throw InputErrors(InputError{{},
+                               "",
+                               "E-FIT-EMPTY",
+                               "no collective takes part in the fit" + reasons_of(dropped),
+                               "import them again with --network and --node-network, as in --network ib-ndr "
+                               "--node-network '400 GB/s'"});
+}
+
 }  // namespace
 
 Fit fit_profile(const std::vector<FitInput>& inputs, const FitOptions& options) {
@@ -197,7 +214,9 @@ Fit fit_profile(const std::vector<FitInput>& inputs, const FitOptions& options) 
                                  "E-FIT-EMPTY",
                                  "no sample takes part in the fit" + reasons_of(fit.left_out),
                                  "measure again, or import other figures"});
+  fit.without_table = without_table(gathered.taken);
   auto tables = tables_of(gathered.taken);
+  refuse_without_collectives(fit.without_table, tables);
   const Constants constants = constants_of(gathered, options, fit);
   const auto profile = read_back(yaml_of(constants, tables, {}, options.name), tables, options.name);
   fit.fits = hold_out(*profile, tables);

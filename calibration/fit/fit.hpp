@@ -28,10 +28,11 @@ struct Fit {
   std::map<std::string, std::string> tables;  // NAME/FILE: text
   std::vector<TableFit> fits;
   std::vector<Outlier> outliers;
-  std::vector<std::pair<std::string, int>> left_out;  // reason, samples
-  std::vector<NamedConstant> from_samples, guessed;   // constants, and where they come from
-  std::vector<std::string> overruled;                 // stated by the file, where samples say otherwise
-  size_t samples = 0;                                 // that took part
+  std::vector<std::pair<std::string, int>> left_out;       // reason, samples
+  std::vector<std::pair<std::string, int>> without_table;  // as Gathered's
+  std::vector<NamedConstant> from_samples, guessed;        // constants, and where they come from
+  std::vector<std::string> overruled;                      // stated by the file, where samples say otherwise
+  size_t samples = 0;                                      // that took part
 };
 
 // Constants: of the file, else of the samples, else guesses that are marked. Tables by exact shape. Throws

@@ -163,6 +163,21 @@ Gathered gather(const std::vector<FitInput>& inputs) {
   return g;
 }
 
+static bool lacks_network(const Taken& t) {
+  return over_nodes(t.sample->work) && t.environment->network.empty();
+}
+
+std::vector<std::pair<std::string, int>> without_table(const std::vector<Taken>& taken) {
+  std::map<std::string, int> counts;
+  for (const auto& t : taken) {
+    if (!lacks_network(t) || t.environment->backend != "import") continue;
+    const auto& call = std::get<CollectiveCall>(t.sample->work);
+    ++counts[std::string(name_of(kOpNames, call.op)) + " over " + std::to_string(call.group.nodes) +
+             " nodes, whose network is not named"];
+  }
+  return {counts.begin(), counts.end()};
+}
+
 std::vector<FitTable> tables_of(const std::vector<Taken>& taken) {
   const auto by_role = types_by_role(taken);
   std::vector<FitTable> tables;
@@ -170,7 +185,7 @@ std::vector<FitTable> tables_of(const std::vector<Taken>& taken) {
   std::set<std::string> files;
   for (const auto& t : taken) {
     Place place = std::visit([&](const auto& call) { return place_of(call, by_role); }, t.sample->work);
-    if (place.key.empty() || (over_nodes(t.sample->work) && t.environment->network.empty())) continue;
+    if (place.key.empty() || lacks_network(t)) continue;
     const std::string stem = stem_of(*t.environment);
     // Imported files of one operation lead and continue each other; imported GEMMs of a type are one table.
     const bool apart = place.kind == TableKind::collective || place.kind == TableKind::attention;

@@ -52,6 +52,10 @@ struct Gathered {
 // All that are ok and of use: with a time, not of one rank, not throttled, not from a warm cache.
 Gathered gather(const std::vector<FitInput>& inputs);
 
+// Imported collectives over nodes whose network is not named, {operation and why, samples}: no table can hold
+// them, and constants alone are made of them.
+std::vector<std::pair<std::string, int>> without_table(const std::vector<Taken>& taken);
+
 // The tables of these samples. One table a kind, type and role, kernel or direction; imported collectives and
 // attentions one an imported file, those first that come first. A shape that stands twice keeps its first
 // time. Groups that are strided or run beside others make no table, nor

@@ -8,8 +8,8 @@
 #include <map>
 
 #include "calibration/import/parts.hpp"
+#include "sim/base/file.hpp"
 #include "sim/cost/collectives.hpp"
-#include "sim/io/file.hpp"
 
 namespace rehearse::calibration {
 namespace {

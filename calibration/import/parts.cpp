@@ -7,8 +7,8 @@
 #include <cmath>
 #include <filesystem>
 
+#include "sim/base/file.hpp"
 #include "sim/base/text.hpp"
-#include "sim/io/file.hpp"
 #include "sim/spec/names.hpp"
 
 namespace rehearse::calibration::importing {

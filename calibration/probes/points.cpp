@@ -4,7 +4,7 @@
 #include "calibration/samples/json.hpp"
 #include "calibration/samples/work_json.hpp"
 #include "sim/base/error.hpp"
-#include "sim/io/file.hpp"
+#include "sim/base/file.hpp"
 
 namespace rehearse::calibration {
 

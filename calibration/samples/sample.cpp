@@ -4,7 +4,7 @@
 
 #include "calibration/samples/json.hpp"
 #include "calibration/samples/work_json.hpp"
-#include "sim/io/file.hpp"
+#include "sim/base/file.hpp"
 #include "sim/spec/names.hpp"
 
 namespace rehearse::calibration {
@@ -259,7 +259,7 @@ std::string digest_of(const Environment& e) {
 }
 
 SampleFile read_samples(const std::string& path) {
-  const std::string text = read_file(path, {}, size_t{1} << 30);
+  const std::string text = read_file(path, {}, size_t{1} << 28);
   LineReader reader(path);
   int line = 0;
   for (size_t at = 0; at < text.size();) {

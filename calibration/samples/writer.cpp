@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <string_view>
 
 #include "calibration/samples/sample.hpp"
 #include "sim/base/error.hpp"
@@ -29,6 +30,14 @@ off_t whole_lines(int fd, off_t size) {
   return 0;
 }
 
+// Whether what begins at `from` may be a record of which the end was not written.
+bool is_torn_record(int fd, off_t from) {
+  constexpr std::string_view kBegin = "{\"record\":\"";
+  char begin[kBegin.size()];
+  const ssize_t got = pread(fd, begin, sizeof begin, from);
+  return got > 0 && kBegin.starts_with(std::string_view(begin, static_cast<size_t>(got)));
+}
+
 }  // namespace
 
 SampleWriter::SampleWriter(const std::string& path) : path_(path) {
@@ -38,6 +47,10 @@ SampleWriter::SampleWriter(const std::string& path) : path_(path) {
   if (fstat(fd_, &facts) != 0) refuse(path, "cannot look at the file");
   if (!S_ISREG(facts.st_mode)) return;
   const off_t whole = whole_lines(fd_, facts.st_size);
+  if (whole != facts.st_size && !is_torn_record(fd_, whole)) {
+    errno = EINVAL;
+    refuse(path, "the last line, which no line break ends, is of no sample");
+  }
   if (whole != facts.st_size && ftruncate(fd_, whole) != 0) refuse(path, "cannot cut off the torn last line");
 }
 

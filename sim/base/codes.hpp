@@ -17,6 +17,7 @@ inline constexpr Code kCodes[] = {
     {"E-FILE-MISSING", "a file or a shipped name does not exist"},
     {"E-FILE-READ", "a file cannot be read"},
     {"E-FILE-WRITE", "a file cannot be written"},
+    {"E-SYSTEM", "the system gives no memory, process or descriptor, or refuses a path"},
     // YAML
     {"E-YAML-SYNTAX", "not valid YAML"},
     {"E-YAML-EMPTY", "no document in it"},

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <iterator>
 
 #include "sim/base/names.hpp"
 
@@ -124,6 +125,26 @@ Parsed<double> to_double(std::string_view text) {
   return {value + 0.0, {}, {}};  // + 0.0 makes -0 plain zero
 }
 
+// What is accepted, beside nothing at all: far beyond any machine, and so near together that no sum or ratio
+// of accepted quantities leaves the range of doubles.
+struct Bounds {
+  Dimension dimension;
+  double least, most;
+  std::string_view shown;
+};
+constexpr Bounds kBounds[] = {
+    {Dimension::bytes, 1e-3, 1e21, "0.001 B to 1000000 PB"},
+    {Dimension::seconds, 1e-18, 1e9, "1e-18 s to 1e9 s"},
+    {Dimension::bytes_per_s, 1e-3, 1e21, "0.001 B/s to 1e12 GB/s"},
+    {Dimension::flop, 1e-3, 1e30, "0.001 FLOP to 1e12 EFLOP"},
+    {Dimension::flop_per_s, 1e-3, 1e30, "0.001 FLOP/s to 1e12 EFLOP/s"},
+};
+
+const Bounds& bounds_of(Dimension dimension) {
+  return *std::find_if(std::begin(kBounds), std::end(kBounds),
+                       [&](const Bounds& b) { return b.dimension == dimension; });
+}
+
 // Length of the sequence that starts at text[i]; 0 where it is ill-formed (Unicode 15, table 3-7).
 size_t utf8_length(std::string_view text, size_t i) {
   const auto byte = [&](size_t k) {
@@ -182,8 +203,10 @@ Parsed<double> parse_quantity(std::string_view text, Dimension dimension) {
   auto number = to_double(text.substr(0, length));
   if (!number.value) return number;
   const double value = *number.value * unit->times / unit->over;
-  if (!std::isfinite(value) || (value == 0 && *number.value != 0))
-    return {{}, quote(text) + " is outside the range of numbers", {}};
+  const Bounds& bounds = bounds_of(dimension);
+  if (!std::isfinite(value) ||
+      (*number.value != 0 && (std::abs(value) < bounds.least || std::abs(value) > bounds.most)))
+    return {{}, quote(text) + " is outside what is accepted, " + std::string(bounds.shown), {}};
   return {value, {}, {}};
 }
 

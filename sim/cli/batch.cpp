@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "sim/base/text.hpp"
 #include "sim/cli/commands.hpp"
@@ -48,11 +49,28 @@ bool too_deep(const std::string& line) {
   return false;
 }
 
+// Refuses a key that stands twice in one object: which of the two was meant, nobody knows.
+class OnceEachKey {
+ public:
+  bool operator()(int, Json::parse_event_t event, Json& parsed) {
+    if (event == Json::parse_event_t::object_start) keys_.emplace_back();
+    if (event == Json::parse_event_t::object_end) keys_.pop_back();
+    if (event == Json::parse_event_t::key && !keys_.back().insert(parsed.get<std::string>()).second)
+      refuse_line(printable(parsed.get<std::string>()),
+                  "the key " + quote(parsed.get<std::string>()) + " stands twice in one object",
+                  "leave one of them out");
+    return true;
+  }
+
+ private:
+  std::vector<std::set<std::string>> keys_;  // of the objects that are open
+};
+
 Json parse(const std::string& line) {
   if (too_deep(line)) refuse_line("", "this is nested more than 64 levels deep", "one object a line");
   Json request;
   try {
-    request = Json::parse(line);
+    request = Json::parse(line, OnceEachKey());
   } catch (const Json::exception& e) {
     refuse_line("", printable(std::string("this is no JSON: ") + e.what()), "one object a line");
   }
@@ -90,6 +108,18 @@ std::string yaml_of(const Json& json) {
     text += yaml_of(value);
   }
   return json.is_object() ? "{" + text + "}" : "[" + text + "]";
+}
+
+// False at the end of the requests.
+bool next_line(std::string& line) {
+  constexpr size_t kLongest = size_t{64} << 20;
+  line.clear();
+  for (int c = 0; (c = std::getchar()) != EOF && c != '\n';) {
+    if (line.size() == kLongest)
+      refuse_line("", "a line is longer than 64 MiB", "one object a line; a long scenario has a file");
+    line += static_cast<char>(c);
+  }
+  return !line.empty() || std::feof(stdin) == 0;
 }
 
 class Batch {
@@ -138,6 +168,9 @@ class Batch {
   static std::string path_of(const Json& scenario) {
     const auto path = scenario.get<std::string>();
     if (path == "-") refuse_line("scenario", "standard input holds the requests", "");
+    const auto control = [](char c) { return static_cast<unsigned char>(c) < 0x20; };
+    if (std::any_of(path.begin(), path.end(), control))
+      refuse_line("scenario", "scenario holds a control character, which no path has", "");
     return path;
   }
 
@@ -164,12 +197,11 @@ int command_batch(const Invocation& invocation, std::ostream& out) {
   engine_by_name(engine.engine);
   fold_by_name(engine.fold);
   Batch batch(engine, invocation.roots);
-  for (std::string line; std::getline(std::cin, line);) {
+  for (std::string line; next_line(line);) {
     if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
     const std::string answer = batch.answer(line).dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
     // At once: a client may wait for it before it asks more.
-    if (std::fwrite(answer.data(), 1, answer.size(), stdout) != answer.size() || std::fflush(stdout) != 0)
-      throw InputErrors(InputError{{}, "", "E-FILE-WRITE", "cannot write to standard output", ""});
+    write_stdout(answer);
   }
   return kDone;
 }

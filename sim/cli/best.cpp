@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <boost/program_options.hpp>
 
+#include "sim/base/file.hpp"
 #include "sim/base/text.hpp"
 #include "sim/cli/commands.hpp"
 #include "sim/cli/simulate.hpp"
 #include "sim/cli/sweep.hpp"
 #include "sim/cli/variant.hpp"
-#include "sim/io/file.hpp"
 #include "sim/study/scenario_text.hpp"
 
 namespace rehearse {
@@ -177,8 +177,7 @@ int command_best(const Invocation& invocation, std::ostream& out) {
   answer.rates = {study.dollars_per_gpu_hour, study.watts_per_gpu};
   check_rates(answer);
   answer.store = options.store.empty() ? default_store(study) : options.store;
-  check_outputs({options.common.input, study.file, study.base, answer.store, options.score},
-                {{"--yaml", options.yaml}, {"--json", options.common.json}});
+  claim_outputs({{"--yaml", options.yaml}, {"--json", options.common.json}});
   answer.sweep_command = sweep_command(options, answer.store);
   Pricer pricer(study, invocation.roots, engine);
   read_points(answer, study, pricer);

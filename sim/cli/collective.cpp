@@ -10,6 +10,7 @@
 #include <iostream>
 #include <map>
 
+#include "sim/base/file.hpp"
 #include "sim/base/text.hpp"
 #include "sim/cli/collective_against.hpp"
 #include "sim/cli/collective_group.hpp"
@@ -286,7 +287,7 @@ int command_collective(const Invocation& invocation, std::ostream& out) {
       "reduce_scatter, all_to_all, send_recv or broadcast."};
   const auto inputs = parse_words(invocation.words, help, options_of(w), out);
   if (!inputs) return kDone;
-  check_outputs({w.against}, {{"--json", w.json}});
+  claim_outputs({{"--json", w.json}});
   const auto* op = find_named(kOpNames, inputs->front());
   if (!op)
     refuse("no collective is named " + quote(inputs->front()), suggest(inputs->front(), names_in(kOpNames)));

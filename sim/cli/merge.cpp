@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
+#include "sim/base/file.hpp"
 #include "sim/base/text.hpp"
 #include "sim/cli/commands.hpp"
 #include "sim/study/store.hpp"
@@ -70,7 +71,7 @@ int command_merge(const Invocation& invocation, std::ostream& out) {
   if (output.empty())
     throw InputErrors(
         InputError{{}, "", "E-CLI", "-o is missing", "as in rehearse merge A.sqlite B.sqlite -o ALL.sqlite"});
-  check_outputs(*inputs, {{"-o", output}, {"--json", json}});
+  claim_outputs({{"-o", output}, {"--json", json}});
   Merged merged;
   for (const auto& input : *inputs) {
     const Store store(input, Store::Mode::read);

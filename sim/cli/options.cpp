@@ -3,6 +3,8 @@
 #include <boost/program_options.hpp>
 #include <iostream>
 
+#include "sim/base/file.hpp"
+
 namespace rehearse {
 
 bool parse_words(const Invocation& invocation, const CommandHelp& help,
@@ -20,7 +22,7 @@ bool parse_words(const Invocation& invocation, const CommandHelp& help,
   if (!inputs) return false;
   options.input = inputs->front();
   options.inputs = std::move(*inputs);
-  check_outputs(options.inputs, {{"--json", options.json}});
+  claim_outputs({{"--json", options.json}});
   return true;
 }
 

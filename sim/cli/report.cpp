@@ -6,11 +6,11 @@
 #include <filesystem>
 #include <iostream>
 
+#include "sim/base/file.hpp"
 #include "sim/base/text.hpp"
 #include "sim/cli/commands.hpp"
 #include "sim/cli/report_store.hpp"
 #include "sim/cli/simulate.hpp"
-#include "sim/io/file.hpp"
 #include "sim/report/figures.hpp"
 #include "sim/report/page.hpp"
 #include "sim/schedule/svg.hpp"
@@ -61,7 +61,7 @@ bool read_options(const Invocation& invocation, ReportOptions& options, std::ost
   if (options.output.empty() && options.svg.empty())
     refuse_as("E-CLI", "neither a page nor figures are asked for",
               "name one, as in -o step.html or --svg figures");
-  check_outputs(options.inputs, {{"-o", options.output}});
+  claim_outputs({{"-o", options.output}});
   engine_by_name(options.engine.engine), fold_by_name(options.engine.fold);
   if (!options.output.empty() && page_template().empty())
     refuse_as("E-REPORT-BUILD", "this build has no page: node, npm or their packages were missing",
@@ -106,7 +106,8 @@ void add_simulated(Results& results, const std::string& input, const ReportOptio
 
 // Whether a file holds a JSON object; what is no file may be the name of a scenario.
 bool holds_json(const std::string& input, std::string& text) {
-  if (!std::filesystem::is_regular_file(input)) return false;
+  std::error_code failed;
+  if (!std::filesystem::is_regular_file(input, failed)) return false;
   text = read_file(input);
   const size_t at = text.find_first_not_of(" \t\r\n");
   return at != std::string::npos && text[at] == '{' && !input.ends_with(".yaml");
@@ -148,7 +149,7 @@ void write_figures(Results& results, const ReportOptions& options, std::ostream&
   if (!results.runs.empty()) results.figures.push_back({"account.svg", account_svg(results.runs)});
   std::vector<std::pair<std::string, std::string>> outputs{{"-o", options.output}};
   for (const auto& figure : results.figures) outputs.emplace_back("--svg", options.svg + "/" + figure.file);
-  check_outputs(options.inputs, outputs);
+  claim_outputs(outputs);
   std::error_code failed;
   std::filesystem::create_directories(options.svg, failed);
   if (failed)

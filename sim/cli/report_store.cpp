@@ -48,7 +48,8 @@ const PageColumn* figure(const PageSweep& sweep, const std::string& name) {
 }  // namespace
 
 bool is_store(const std::string& path) {
-  if (!std::filesystem::is_regular_file(path)) return false;
+  std::error_code failed;
+  if (!std::filesystem::is_regular_file(path, failed)) return false;
   std::string head(16, ' ');
   std::ifstream(path, std::ios::binary).read(head.data(), std::streamsize(head.size()));
   return head == std::string("SQLite format 3\0", 16);

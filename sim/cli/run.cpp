@@ -7,6 +7,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "sim/base/file.hpp"
 #include "sim/base/text.hpp"
 #include "sim/cli/commands.hpp"
 #include "sim/cli/simulate.hpp"
@@ -173,10 +174,10 @@ int dump_form(const RunOptions& options, const LoadedScenario& loaded, std::ostr
 }
 
 void check_options(const RunOptions& options, const CommonOptions& common) {
-  check_outputs({common.input}, {{"--trace", options.trace},
-                                 {"--json", common.json},
-                                 {"--dump", options.dump},
-                                 {"--links", options.links}});
+  claim_outputs({{"--trace", options.trace},
+                 {"--json", common.json},
+                 {"--dump", options.dump},
+                 {"--links", options.links}});
   if (!options.stop_after.empty() &&
       (!options.trace.empty() || !options.expect.empty() || !common.json.empty() || !options.links.empty()))
     refuse_option(

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "sim/base/file.hpp"
 #include "sim/cli/commands.hpp"
 #include "sim/cli/costs.hpp"
 #include "sim/cli/simulate.hpp"
@@ -68,7 +69,7 @@ bool read_options(const Invocation& invocation, ScheduleOptions& options, std::o
   const CommandHelp help{"schedule", "SCENARIO",
                          "Draws the pipeline of a step and prints its bubble and live activations."};
   if (!parse_words(invocation, help, extra, options.common, out)) return false;
-  check_outputs({options.common.input}, {{"--csv", options.csv}, {"--json", options.common.json}});
+  claim_outputs({{"--csv", options.csv}, {"--json", options.common.json}});
   if (options.csv == "-" && options.common.json == "-")
     refuse("--csv - and --json - cannot share standard output", "");
   if (find_named(kCsvForms, options.csv_form) == nullptr)

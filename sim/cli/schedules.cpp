@@ -7,6 +7,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "sim/base/file.hpp"
 #include "sim/base/text.hpp"
 #include "sim/cli/commands.hpp"
 #include "sim/cli/one_schedule.hpp"
@@ -41,7 +42,7 @@ bool read_options(const Invocation& invocation, SchedulesOptions& options, std::
   const CommandHelp help{"schedules", "SCENARIO",
                          "Compares pipeline schedules: step, bubble, memory and traffic of each."};
   if (!parse_words(invocation, help, extra, options.common, out)) return false;
-  check_outputs({options.common.input}, {{"--svg", options.svg}, {"--json", options.common.json}});
+  claim_outputs({{"--svg", options.svg}, {"--json", options.common.json}});
   if (options.svg == "-" && options.common.json == "-")
     refuse("--svg - and --json - cannot share standard output", "");
   if (options.width < 80 || options.width > 10000) refuse("--width takes 80 to 10000 columns", "");

@@ -2,6 +2,8 @@
 #include "sim/cli/sweep.hpp"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <boost/program_options.hpp>
@@ -10,11 +12,11 @@
 #include <cstdlib>
 #include <iostream>
 
+#include "sim/base/file.hpp"
 #include "sim/base/text.hpp"
 #include "sim/cli/commands.hpp"
 #include "sim/cli/simulate.hpp"
 #include "sim/cli/sweep_progress.hpp"
-#include "sim/io/file.hpp"
 #include "sim/study/workers.hpp"
 
 namespace rehearse {
@@ -62,16 +64,29 @@ void read_shard(SweepOptions& options) {
   options.shards = *shards;
 }
 
-// What rehearse-mpi says to the processes that it starts.
+bool is_socket(int descriptor) {
+  struct stat status {};
+  return fstat(descriptor, &status) == 0 && S_ISSOCK(status.st_mode);
+}
+
+// What rehearse-mpi says to the processes that it starts; from elsewhere it would only make them wait.
 void read_surroundings(SweepOptions& options) {
+  const auto refuse_variable = [](const std::string& name) {
+    refuse(name + " is set, and not by rehearse-mpi", "unset " + name);
+  };
   options.serves = std::getenv("REHEARSE_SERVE") != nullptr;
-  const char* lanes = std::getenv("REHEARSE_LANES");
-  if (lanes && options.jobs_text.empty() && *lanes) options.pool.jobs = 1;
-  for (const std::string_view lane : split(lanes ? lanes : "", ','))
-    if (int socket = 0; std::from_chars(lane.data(), lane.data() + lane.size(), socket).ec == std::errc())
-      options.pool.elsewhere.push_back(socket);
+  if (options.serves && !is_socket(STDIN_FILENO)) refuse_variable("REHEARSE_SERVE");
+  const char* given = std::getenv("REHEARSE_LANES");
+  const std::string lanes = given ? given : "";
   unsetenv("REHEARSE_SERVE");
   unsetenv("REHEARSE_LANES");
+  if (lanes.empty()) return;
+  for (const std::string_view lane : split(lanes, ',')) {
+    const auto socket = whole_number(lane, 1'000'000);
+    if (!socket || !is_socket(int(*socket))) refuse_variable("REHEARSE_LANES");
+    options.pool.elsewhere.push_back(int(*socket));
+  }
+  if (options.jobs_text.empty()) options.pool.jobs = 1;
 }
 
 bool read_options(const Invocation& invocation, SweepOptions& options, std::ostream& out) {
@@ -147,6 +162,10 @@ class Sweep {
         }};
     const bool whole = price_all(study_.points, todo_, price, pool, calls);
     write();
+    std::vector<std::string> digests;
+    for (const auto& item : items_)
+      if (item.known) digests.push_back(item.digest);
+    store_.check_holds(digests);
     return whole;
   }
 
@@ -209,8 +228,8 @@ int command_sweep(const Invocation& invocation, std::ostream& out) {
     return kDone;
   }
   const std::string path = store_name(options, study);
-  check_outputs({options.common.input, study.file, study.base},
-                {{"--store", path}, {"--csv", options.csv}, {"--json", options.common.json}});
+  claim_kept("--store", path);
+  claim_outputs({{"--csv", options.csv}, {"--json", options.common.json}});
   stop_on_signals();
   Store store(path, Store::Mode::write);
   auto items = items_of(study, pricer, options);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "sim/base/csv.hpp"
 #include "sim/base/text.hpp"
 #include "sim/cli/sweep.hpp"
 
@@ -30,13 +31,6 @@ std::string settings_text(const Point& point) {
   std::string text;
   for (const auto& setting : point.settings) text += (text.empty() ? "" : " ") + setting;
   return printable(text);
-}
-
-std::string quoted(const std::string& cell) {  // RFC 4180
-  if (cell.find_first_of(",\"\r\n") == std::string::npos) return cell;
-  std::string text = "\"";
-  for (const char c : cell) text += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return text + '"';
 }
 
 void count(const SweepItem& item, SweepSummary& summary, size_t shared) {
@@ -144,16 +138,16 @@ std::string sweep_json(const SweepSummary& s, const Study& study, const std::str
 
 std::string sweep_csv(const std::vector<SweepItem>& items, const Study& study) {
   std::string text = "digest";
-  for (const auto& axis : study.axes) text += "," + quoted(axis);
+  for (const auto& axis : study.axes) text += "," + csv_cell(axis);
   text += ",verdict,code,message";
   for (const auto& row : figure_table()) text.append(",").append(row.name);
   text += ",stage_peak_bytes\n";
   for (const auto& item : items) {
     if (!item.known) continue;
     text += item.digest;
-    for (const auto& axis : study.axes) text += "," + quoted(value_of(study.points[item.index], axis));
+    for (const auto& axis : study.axes) text += "," + csv_cell(value_of(study.points[item.index], axis));
     text.append(",").append(name_of(kVerdicts, item.outcome.verdict));
-    text += "," + quoted(item.outcome.code) + "," + quoted(item.outcome.message);
+    text += "," + csv_cell(item.outcome.code) + "," + csv_cell(item.outcome.message);
     for (size_t i = 0; i < figure_table().size(); ++i) {
       const double figure = figure_of(item.outcome, i);
       text += std::isfinite(figure) ? fmt::format(",{}", figure) : ",";

@@ -4,6 +4,7 @@
 #include <boost/program_options.hpp>
 #include <iostream>
 
+#include "sim/base/file.hpp"
 #include "sim/cli/commands.hpp"
 #include "sim/cluster/draw.hpp"
 #include "sim/io/overrides.hpp"
@@ -40,7 +41,7 @@ bool read_options(const Invocation& invocation, TopologyOptions& options, std::o
       "order;\nwhole NVLink domains) can send to those of the second at once, in one direction."};
   if (!parse_words(invocation, help, extra, options.common, out)) return false;
   const auto& common = options.common;
-  check_outputs({common.input}, {{"--json", common.json}, {"--dot", options.dot}, {"--svg", options.svg}});
+  claim_outputs({{"--json", common.json}, {"--dot", options.dot}, {"--svg", options.svg}});
   if ((common.json == "-") + (options.dot == "-") + (options.svg == "-") > 1)
     refuse("of --json -, --dot - and --svg - only one can have standard output");
   if (options.nodes < 0 ||

@@ -40,6 +40,7 @@ std::string join(std::span<const CsvColumn> columns) {
 }
 
 constexpr size_t kMaxColumns = 8;
+constexpr double kLeast = 1e-18, kMost = 1e18;  // sums and ratios of them stay finite
 
 // A decimal of at most 15 digits without an exponent, exactly rounded because both parts are exact: most of a
 // table. False, with `at` as it was, where it is anything else.
@@ -80,11 +81,13 @@ bool read_any(std::string_view text, size_t& at, double& out) {
 bool read_field(Cursor& c, size_t& at, const CsvColumn& column, double& out) {
   const size_t begin = at;
   const bool read = read_short(c.text, at, out) || read_any(c.text, at, out);
-  if (read && std::isfinite(out) && (column.flag ? out == 0 || out == 1 : out > 0)) return true;
+  if (read && (column.flag ? out == 0 || out == 1 : out >= kLeast && out <= kMost)) return true;
   const size_t end = std::min(c.text.find_first_of(",\n", begin), c.text.size());
   const std::string name(column.name), field = quote(c.text.substr(begin, end - begin));
   if (end == begin) return c.refuse(begin, "column " + name + " has no value");
   if (column.flag) return c.refuse(begin, name + " must be 0 or 1, not " + field);
+  if (read && out > 0 && std::isfinite(out))
+    return c.refuse(begin, name + " must be from 1e-18 to 1e18, not " + field);
   return c.refuse(begin, name + " must be a positive number, not " + field);
 }
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/base/file.hpp"
 #include "sim/base/text.hpp"
-#include "sim/io/file.hpp"
 #include "sim/io/nccl_log.hpp"
 #include "sim/spec/names.hpp"
 

@@ -2,8 +2,8 @@
 
 #include <filesystem>
 
+#include "sim/base/file.hpp"
 #include "sim/io/csv.hpp"
-#include "sim/io/file.hpp"
 #include "sim/io/reader.hpp"
 #include "sim/spec/constants.hpp"
 #include "sim/spec/names.hpp"

@@ -30,6 +30,9 @@ const std::string* plain_text(const DocNode& node, const std::string& key, Probl
   return nullptr;
 }
 
+// As the quantities of sim/base/text.cpp: no product of accepted numbers leaves the range of doubles.
+constexpr double kLeastNumber = 1e-15, kMostNumber = 1e24;
+
 bool check_range(const DocNode& node, const std::string& key, Problems& problems, double value,
                  NumberRange range, const std::string& text) {
   const bool low = range.above ? value <= range.min : value < range.min;
@@ -127,6 +130,10 @@ bool read_value(const DocNode& node, const std::string& key, Problems& problems,
   const auto parsed = parse_number(*text);
   if (!parsed.value) return refuse(node, key, problems, "E-NUMBER", key + ": " + parsed.problem, parsed.hint);
   if (!check_range(node, key, problems, *parsed.value, range, *text)) return false;
+  const double size = std::abs(*parsed.value);
+  if (size != 0 && (size < kLeastNumber || size > kMostNumber))
+    return refuse(node, key, problems, "E-RANGE",
+                  key + ": " + quote(*text) + " is outside what is accepted, 1e-15 to 1e24");
   out = *parsed.value;
   return true;
 }

@@ -2,8 +2,8 @@
 
 #include <filesystem>
 
+#include "sim/base/file.hpp"
 #include "sim/graph/schedules.hpp"
-#include "sim/io/file.hpp"
 #include "sim/io/model.hpp"
 #include "sim/io/overrides.hpp"
 #include "sim/io/scenario_parts.hpp"

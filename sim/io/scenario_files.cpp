@@ -1,6 +1,6 @@
 #include "sim/io/scenario_files.hpp"
 
-#include "sim/io/file.hpp"
+#include "sim/base/file.hpp"
 #include "sim/io/profile.hpp"
 
 namespace rehearse {

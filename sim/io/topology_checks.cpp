@@ -2,8 +2,8 @@
 #include <set>
 #include <stdexcept>
 
+#include "sim/base/file.hpp"
 #include "sim/cluster/fabric.hpp"
-#include "sim/io/file.hpp"
 #include "sim/io/topology_parts.hpp"
 
 namespace rehearse {

@@ -7,8 +7,8 @@
 
 #include <sstream>
 
+#include "sim/base/file.hpp"
 #include "sim/base/text.hpp"
-#include "sim/io/file.hpp"
 
 namespace rehearse {
 

@@ -7,6 +7,7 @@
 #include <map>
 #include <tuple>
 
+#include "sim/base/csv.hpp"
 #include "sim/report/names.hpp"
 
 namespace rehearse {
@@ -183,9 +184,10 @@ std::string to_csv(const std::vector<LinkLoad>& loads, double step_s) {
     for (const LinkTraffic& t : load.traffic)
       traffic += fmt::format("{}{} {} x{}: {:.9g}", traffic.empty() ? "" : "; ", axis_name(t.axis), t.what,
                              t.group_size, t.bytes);
-    text += fmt::format("{},{},{},{:.9g},{:.9g},{:.6g},{:.6g},{:.6g},{}\n", load.link, load.link_class,
-                        load.links, load.capacity_bytes_per_s, load.bytes,
-                        step_s > 0 ? load.busy_s / step_s : 0, load.mean_share, load.peak_share, traffic);
+    text +=
+        fmt::format("{},{},{},{:.9g},{:.9g},{:.6g},{:.6g},{:.6g},{}\n", csv_cell(load.link), load.link_class,
+                    load.links, load.capacity_bytes_per_s, load.bytes, step_s > 0 ? load.busy_s / step_s : 0,
+                    load.mean_share, load.peak_share, csv_cell(traffic));
   }
   return text;
 }

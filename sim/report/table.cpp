@@ -48,6 +48,14 @@ std::string recompute_text(const Recompute& r) {
   return r.kind == RecomputeKind::none ? "none" : r.kind == RecomputeKind::selective ? "selective" : "full";
 }
 
+// Before any speed, which nobody will see.
+std::string verdict_text(const Report& r) {
+  const MemoryReport& m = r.memory;
+  if (m.fits) return "";
+  return fmt::format("DOES NOT FIT: peak {} GiB of {} GiB; the step is that of a device with more memory\n\n",
+                     gib(m.peak_bytes), gib(m.capacity_bytes));
+}
+
 std::string header(const Report& r, const Scenario& s) {
   const auto& l = s.layout;
   std::string order;
@@ -187,7 +195,7 @@ std::string doubts_text(const Report& r, const Scenario& s) {
 }  // namespace
 
 std::string to_table(const Report& r, const Scenario& s, TableStyle style) {
-  return header(r, s) + speed_text(r) + account_text(r, style) + pipeline_text(r.pipeline) +
+  return verdict_text(r) + header(r, s) + speed_text(r) + account_text(r, style) + pipeline_text(r.pipeline) +
          memory_text(r.memory, style) + ledger_text(r.ledger, style) + critical_text(r, style) +
          links_text(r, style) + engine_text(r) + doubts_text(r, s);
 }

@@ -1,14 +1,20 @@
 #include "sim/report/trace.hpp"
 
+#include <fcntl.h>
 #include <zlib.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <queue>
 #include <stdexcept>
 
+#include "sim/base/file.hpp"
 #include "sim/report/trace_format.hpp"
 
 namespace rehearse {
@@ -32,9 +38,11 @@ bool ends_with(const std::string& text, std::string_view end) {
 // A file that is gzipped when its name says so. zlib writes neither name nor time into the head.
 class Sink {
  public:
-  explicit Sink(const std::string& path)
-      : path_(path), file_(gzopen(path.c_str(), ends_with(path, ".gz") ? "wb6" : "wbT")) {
-    if (file_ == nullptr) throw refuse(path, "E-TRACE-PATH", "the file cannot be written", "");
+  explicit Sink(const std::string& path) : path_(path) {
+    as_trace([&] { output_.emplace(path); });
+    const int copy = fcntl(output_->descriptor(), F_DUPFD_CLOEXEC, 3);
+    if (copy >= 0) file_ = gzdopen(copy, ends_with(path, ".gz") ? "wb6" : "wbT");
+    if (file_ == nullptr) fail();
     gzbuffer(file_, 1 << 18);
   }
   Sink(const Sink&) = delete;
@@ -53,13 +61,27 @@ class Sink {
     gzFile file = file_;
     file_ = nullptr;
     if (gzclose(file) != Z_OK) fail();
+    as_trace([&] { output_->commit(); });
   }
   int64_t bytes() const { return bytes_; }
 
  private:
-  [[noreturn]] void fail() const { throw std::runtime_error("writing " + path_ + " failed"); }
+  // What cannot be written is said of the option.
+  void as_trace(const std::function<void()>& step) const {
+    try {
+      step();
+    } catch (const InputErrors& found) {
+      if (found.errors[0].code != "E-FILE-WRITE") throw;
+      throw refuse(path_, "E-TRACE-PATH", found.errors[0].message, "");
+    }
+  }
+  [[noreturn]] void fail() const {
+    throw refuse(path_, "E-TRACE-PATH", std::string("the file cannot be written: ") + std::strerror(errno),
+                 "");
+  }
   std::string path_;
-  gzFile file_;
+  std::optional<OutputFile> output_;
+  gzFile file_ = nullptr;
   int64_t bytes_ = 0;
 };
 
@@ -267,20 +289,22 @@ std::string rank_file(RankId rank) { return fmt::format("rank{}.pt.trace.json.gz
 void check_dir(const std::string& dir, const std::vector<RankId>& ranks) {
   std::error_code failed;
   fs::create_directories(dir, failed);
-  if (failed || !fs::is_directory(dir))
+  if (failed || !fs::is_directory(dir, failed))
     throw refuse(dir, "E-TRACE-PATH", "the directory cannot be made: " + failed.message(), "");
   std::vector<std::string> own;
   own.reserve(ranks.size());
   for (RankId rank : ranks) own.push_back(rank_file(rank));
   std::sort(own.begin(), own.end());
-  for (const auto& entry : fs::directory_iterator(dir)) {
-    const std::string name = entry.path().filename().string();
+  for (auto entry = fs::directory_iterator(dir, failed); !failed && entry != fs::directory_iterator();
+       entry.increment(failed)) {
+    const std::string name = entry->path().filename().string();
     if (!ends_with(name, ".json") && !ends_with(name, ".gz")) continue;
     if (!std::binary_search(own.begin(), own.end(), name))
       throw refuse(dir, "E-TRACE-DIR",
                    fmt::format("the directory holds {}, which HTA would read as a rank", name),
                    "remove it, or name another directory");
   }
+  if (failed) throw refuse(dir, "E-TRACE-PATH", "the directory cannot be read: " + failed.message(), "");
 }
 
 }  // namespace

@@ -1,15 +1,17 @@
 #include <algorithm>
 #include <cstdio>
-#include <fstream>
 #include <optional>
-#include <sstream>
 
 #include "sim/base/error.hpp"
+#include "sim/base/file.hpp"
 #include "sim/base/text.hpp"
 #include "sim/schedule/builders.hpp"
 #include "sim/schedule/shape.hpp"
 
 namespace rehearse {
+
+// Some 16 bytes an action: 128 stages of 8,192 micro-batches, split backward.
+static constexpr size_t kMostScheduleBytes = size_t{256} << 20;
 
 static constexpr Named<ScheduleKind> kSchedules[] = {
     {"gpipe", "all forwards, then all backwards; holds every micro-batch", {build_gpipe}},
@@ -167,16 +169,18 @@ Schedule build_schedule(std::string_view name, const PipelineShape& shape, const
 Schedule load_schedule(const std::string& name_or_csv, const PipelineShape& shape,
                        const BuildOptions& options) {
   if (!name_or_csv.ends_with(".csv")) return build_schedule(name_or_csv, shape, options);
-  std::ifstream in(name_or_csv, std::ios::binary);
-  std::ostringstream text;
-  if (in) text << in.rdbuf();
-  if (!in || text.str().empty())
-    throw InputErrors({{name_or_csv, 0, 0, ""},
-                       "schedule",
-                       "E-SCHEDULE-FILE",
-                       in.is_open() ? "the schedule is empty" : "the schedule cannot be read",
-                       ""});
-  return from_csv(text.str(), name_or_csv, shape);
+  const auto refuse = [&](const std::string& message) {
+    throw InputErrors({{name_or_csv, 0, 0, ""}, "schedule", "E-SCHEDULE-FILE", message, ""});
+  };
+  std::string text;
+  try {
+    text = read_file(name_or_csv, {}, kMostScheduleBytes);
+  } catch (const InputErrors& found) {
+    if (found.errors[0].code != "E-FILE-READ") throw;
+    refuse("the schedule cannot be read: " + found.errors[0].message);
+  }
+  if (text.empty()) refuse("the schedule is empty");
+  return from_csv(text, name_or_csv, shape);
 }
 
 }  // namespace rehearse

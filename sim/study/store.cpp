@@ -10,8 +10,11 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <set>
+#include <string_view>
 #include <thread>
 
+#include "sim/base/file.hpp"
 #include "sim/base/text.hpp"
 #include "sim/study/code_version.hpp"
 #include "sim/study/store_rows.hpp"
@@ -28,8 +31,16 @@ namespace {
   sqlite::refuse(file, "E-STORE-FILE", message, hint);
 }
 
+// Whether the file at `path` is the one of this number.
+bool is_named(const std::string& path, const struct stat& file) {
+  struct stat named {};
+  return stat(path.c_str(), &named) == 0 && named.st_ino == file.st_ino && named.st_dev == file.st_dev;
+}
+
+constexpr std::string_view kLockText = "the lock of a store of rehearse sweep\n";
+
 // Keeps other writers out for as long as this process lives: a lock of the kernel's on a file beside the
-// store.
+// store. One that no sweep made is left alone.
 class WriterLock {
  public:
   explicit WriterLock(const std::string& store) : path_(store + "-lock") {
@@ -44,28 +55,60 @@ class WriterLock {
   WriterLock(const WriterLock&) = delete;
   WriterLock& operator=(const WriterLock&) = delete;
   ~WriterLock() {
-    unlink(path_.c_str());  // before it is let go: another writer takes no file that is gone
+    if (ours_) unlink(path_.c_str());  // before it is let go: another writer takes no file that is gone
     close(file_);
   }
 
  private:
   bool take(const std::string& store) {
-    file_ = open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    file_ = open(path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    const bool made = file_ >= 0;
+    if (!made && errno == EEXIST) file_ = open(path_.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK);
     if (file_ < 0)
-      refuse_store(
-          store,
-          std::string("the store cannot be written: its folder takes no file: ") + std::strerror(errno), "");
-    struct stat held {
-    }, named{};
+      refuse_store(store, std::string("the store cannot be written: its lock: ") + std::strerror(errno), "");
+    struct stat held {};
     const bool locked = flock(file_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;  // or knows no locks
-    if (locked && fstat(file_, &held) == 0 && stat(path_.c_str(), &named) == 0 && held.st_ino == named.st_ino)
-      return true;
-    close(file_);
-    return false;
+    if (!locked || fstat(file_, &held) != 0 || !is_named(path_, held)) {
+      close(file_);
+      return false;
+    }
+    char text[kLockText.size()] = {};
+    const ssize_t n =
+        made ? write(file_, kLockText.data(), kLockText.size()) : read(file_, text, sizeof text);
+    ours_ = made || (n == ssize_t(sizeof text) && std::string_view(text, sizeof text) == kLockText);
+    if (!ours_ && (!S_ISREG(held.st_mode) || held.st_size > 0)) {
+      close(file_);
+      refuse_store(store, quote(path_) + " is where the store's lock would be, and is none", "move it away");
+    }
+    return true;
   }
   std::string path_;
   int file_ = -1;
+  bool ours_ = false;  // an empty one may be anybody's
 };
+
+// SQLite takes files of these names for its own, and writes or removes them.
+void check_beside(const std::string& store, bool there) {
+  const auto refuse = [&](const std::string& path) {
+    refuse_store(store, quote(path) + " is where SQLite keeps a file of its own, and is none of this store",
+                 "move it away");
+  };
+  const auto status = [](const std::string& path, struct stat& of) { return lstat(path.c_str(), &of) == 0; };
+  struct stat of {};
+  if (status(store + "-journal", of)) refuse(store + "-journal");  // ours are in WAL mode
+  if (status(store + "-wal", of)) {
+    if (!there)
+      refuse_store(store, "a store of this name is gone, and its -wal file is not",
+                   "move " + quote(store + "-wal") + " away, or bring the store back");
+    unsigned char head[4] = {0x37, 0x7f, 0x06, 0x82};
+    std::ifstream(store + "-wal", std::ios::binary).read(reinterpret_cast<char*>(head), sizeof head);
+    const bool magic = head[0] == 0x37 && head[1] == 0x7f && head[2] == 0x06 && (head[3] & 0xfe) == 0x82;
+    if (!S_ISREG(of.st_mode) || !magic) refuse(store + "-wal");
+  }
+  constexpr off_t kIndexBlock = 32768;
+  if (status(store + "-shm", of) && (!there || !S_ISREG(of.st_mode) || of.st_size % kIndexBlock != 0))
+    refuse(store + "-shm");
+}
 
 bool has_bytes(const std::string& path) {
   std::error_code failed;
@@ -101,6 +144,12 @@ void check_database(const Database& database) {
         database.file, "E-STORE-VERSION",
         "the store is of rehearse " + printable(code) + ", and this is " + std::string(code_version()),
         "results of two versions are not mixed: name another store");
+  Statement more(database, "SELECT type, name FROM sqlite_master WHERE type IN ('trigger', 'view')");
+  if (more.step())
+    refuse_store(database.file,
+                 "the store holds the " + more.text(0) + " " + quote(more.text(1)) +
+                     ", which would change what is written",
+                 "name another file");
   read_points(database);
   read_studies(database);
 }
@@ -129,6 +178,7 @@ Database open_database(const std::string& path, Store::Mode mode) {
 // What a killed sweep left in the -wal is not brought into the file before it is known to be ours.
 Database open_checked(const std::string& path, Store::Mode mode) {
   check_head(path);
+  check_beside(path, true);
   const bool left = has_bytes(path + "-wal");
   Database database = open_database(path, mode);
   sqlite3_db_config(database.handle.get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, int(left), nullptr);
@@ -140,12 +190,22 @@ Database open_checked(const std::string& path, Store::Mode mode) {
 
 void create(const std::string& path, const std::vector<StoredStudy>& studies,
             const std::vector<StoredPoint>& points) {
-  if (has_bytes(path + "-wal"))
-    refuse_store(path, "a store of this name is gone, and its -wal file is not",
-                 "move " + quote(path + "-wal") + " away, or bring the store back");
-  const std::string draft = path + "-new";
+  check_beside(path, false);
   std::error_code failed;
-  for (const char* end : {"", "-journal", "-wal", "-shm"}) fs::remove(draft + end, failed);
+  std::string draft = (fs::path(path).parent_path() / ".rehearse-XXXXXX").string();
+  const int made = mkostemp(draft.data(), O_CLOEXEC);
+  if (made < 0)
+    refuse_store(
+        path, std::string("the store cannot be made: its folder takes no file: ") + std::strerror(errno), "");
+  close(made);
+  chmod(draft.c_str(), 0644);
+  const struct Removed {
+    std::string draft;
+    ~Removed() {
+      std::error_code ignored;
+      for (const char* end : {"", "-journal", "-wal", "-shm"}) fs::remove(draft + end, ignored);
+    }
+  } removed{draft};
   {
     const Database database(path, escaped(draft), SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
     database.run("BEGIN");
@@ -160,7 +220,6 @@ void create(const std::string& path, const std::vector<StoredStudy>& studies,
                     ((errno == EPERM || errno == EOPNOTSUPP) && rename(draft.c_str(), path.c_str()) == 0);
   const int error = errno;
   const std::string why = std::strerror(error);
-  fs::remove(draft, failed);
   if (!done && error == EEXIST)
     sqlite::refuse(path, "E-STORE-BUSY", "another sweep made the store meanwhile", "wait for it, then go on");
   if (!done) refuse_store(path, "the store cannot be made: " + why, "");
@@ -171,6 +230,14 @@ void create(const std::string& path, const std::vector<StoredStudy>& studies,
 struct Store::Impl {
   std::unique_ptr<WriterLock> lock;
   std::unique_ptr<Database> database;
+  struct stat file {};
+
+  // What is written to a file that has lost its name is lost.
+  void check_named() const {
+    if (!is_named(database->file, file))
+      refuse_store(database->file, "the store is gone: its file was removed or replaced meanwhile",
+                   "leave it where it is, and sweep again");
+  }
 };
 
 Store::Store(const std::string& path, Mode mode) : impl_(new Impl) {
@@ -182,6 +249,8 @@ Store::Store(const std::string& path, Mode mode) : impl_(new Impl) {
   if (mode == Mode::write) impl_->lock = std::make_unique<WriterLock>(path);
   if (!there) create(path, {}, {});
   impl_->database = std::make_unique<Database>(open_checked(path, mode));
+  for (const char* end : {"", "-wal", "-shm", "-lock"}) note_read(path + end);
+  if (stat(path.c_str(), &impl_->file) != 0) impl_->check_named();
 }
 
 Store::~Store() = default;
@@ -202,6 +271,18 @@ void Store::write(const std::vector<StoredPoint>& batch) {
   database.run("BEGIN IMMEDIATE");
   insert(database, batch);
   database.run("COMMIT");
+  impl_->check_named();
+}
+
+void Store::check_holds(const std::vector<std::string>& digests) const {
+  std::set<std::string> there;
+  for (auto& point : points()) there.insert(std::move(point.digest));
+  impl_->check_named();
+  for (const auto& digest : digests)
+    if (!there.contains(digest))
+      refuse_store(impl_->database->file,
+                   "the store does not hold what was written: another program changed it",
+                   "sweep again, and leave the store alone meanwhile");
 }
 
 void Store::write(const StoredStudy& study) { insert(*impl_->database, study); }

@@ -44,6 +44,8 @@ class Store {
   std::vector<StoredStudy> studies() const;
   void write(const std::vector<StoredPoint>& batch);  // one transaction; replaces failed points
   void write(const StoredStudy& study);               // once, however often
+  // Throws InputErrors (E-STORE-FILE) where another program took one of these away, or the whole file.
+  void check_holds(const std::vector<std::string>& digests) const;
 
  private:
   struct Impl;

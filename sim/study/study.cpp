@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "sim/base/file.hpp"
 #include "sim/base/text.hpp"
-#include "sim/io/file.hpp"
 #include "sim/study/axes.hpp"
 #include "sim/study/condition.hpp"
 

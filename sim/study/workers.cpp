@@ -17,6 +17,7 @@
 #include <deque>
 #include <map>
 #include <stdexcept>
+#include <system_error>
 
 #include "sim/study/frames.hpp"
 
@@ -113,7 +114,7 @@ class Pool {
  private:
   void refill(Lane& lane);
   bool start(Lane& lane);
-  void give_up(Lane& lane, const std::string& why);
+  void give_up(Lane& lane, const std::string& why, int error = 0);
   void wait();
   void take(Lane& lane);
   void answer(Lane& lane, const Frame& frame);
@@ -150,10 +151,12 @@ bool Pool::start(Lane& lane) {
   return true;
 }
 
-void Pool::give_up(Lane& lane, const std::string& why) {
+void Pool::give_up(Lane& lane, const std::string& why, int error) {
   lane.gone = true;
-  if (std::all_of(lanes_.begin(), lanes_.end(), [](const Lane& other) { return other.gone; }))
-    throw std::runtime_error("no process that prices points can be started: " + why);
+  if (!std::all_of(lanes_.begin(), lanes_.end(), [](const Lane& other) { return other.gone; })) return;
+  const std::string what = "no process that prices points can be started";
+  if (error != 0) throw std::system_error(error, std::generic_category(), what);
+  throw std::runtime_error(what + ": " + why);
 }
 
 // Few at a time towards the end, so that no process is left with many while others have none.
@@ -161,7 +164,7 @@ void Pool::refill(Lane& lane) {
   const size_t wanted = std::clamp<size_t>(todo_.size() / (4 * lanes_.size()), 1, kMostGiven);
   if (lane.gone || lane.late || todo_.empty() || lane.given.size() >= wanted) return;
   if (lane.socket < 0 && !start(lane)) {
-    give_up(lane, std::strerror(errno));
+    give_up(lane, "", errno);
     return;
   }
   std::string bytes;

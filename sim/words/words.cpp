@@ -1,18 +1,22 @@
 #include "sim/words/words.hpp"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <boost/program_options.hpp>
 #include <cerrno>
 #include <climits>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
+#include <new>
 #include <sstream>
+#include <system_error>
 
 #include "sim/base/error.hpp"
+#include "sim/base/file.hpp"
 #include "sim/base/names.hpp"
 #include "sim/base/text.hpp"
 
@@ -68,12 +72,18 @@ void check_count(const std::vector<std::string>& inputs, const CommandHelp& help
   refuse(std::to_string(help.most) + " are taken, and " + quote(inputs[help.most]) + " is one more", help);
 }
 
-bool same_file(const std::string& a, const std::string& b) {
-  namespace fs = std::filesystem;
-  if (a.empty() || b.empty() || a == "-" || b == "-") return false;
-  std::error_code failed;
-  return fs::weakly_canonical(fs::absolute(a), failed) == fs::weakly_canonical(fs::absolute(b), failed) &&
-         !fs::is_character_file(a, failed);
+// A descriptor that the caller closed would be given to the next file opened, and then be printed to: it gets
+// one that refuses. A file beyond the size that the shell allows is an error and no end of the process.
+void prepare_process() {
+  for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (fcntl(standard, F_GETFD) < 0) open("/dev/null", standard == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+  std::signal(SIGXFSZ, SIG_IGN);
+}
+
+// What the system does not give is no fault of the program's.
+int refused_by_system(const std::string& why) {
+  std::cerr << InputErrors(InputError{{}, "", "E-SYSTEM", "the system refuses: " + why, ""}).what();
+  return kBadInput;
 }
 
 }  // namespace
@@ -82,6 +92,7 @@ std::optional<std::vector<std::string>> parse_words(const std::vector<std::strin
                                                     const CommandHelp& help,
                                                     const po::options_description& options,
                                                     std::ostream& out) {
+  forget_files();
   po::options_description visible("options");
   visible.add(options);
   visible.add_options()("help", "this text");
@@ -104,21 +115,30 @@ std::optional<std::vector<std::string>> parse_words(const std::vector<std::strin
 }
 
 int run_guarded(const std::function<int(std::ostream& out)>& command) {
+  prepare_process();
   try {
     std::ostringstream out;
     const int status = command(out);
     if (status == kInternal) return status;
-    const std::string text = out.str();
-    if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
-      throw InputErrors(InputError{{}, "", "E-FILE-WRITE", "cannot write to standard output", ""});
+    write_stdout(out.str());
     return status;
   } catch (const InputErrors& found) {
     std::cerr << found.what();
     return kBadInput;
+  } catch (const std::system_error& e) {
+    return refused_by_system(e.what());
+  } catch (const std::bad_alloc&) {
+    return refused_by_system("there is not enough memory");
   } catch (const std::exception& e) {
     std::cerr << "internal error: " << e.what() << '\n';
     return kInternal;
   }
+}
+
+void write_stdout(std::string_view text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
+    throw InputErrors(InputError{
+        {}, "", "E-FILE-WRITE", std::string("cannot write to standard output: ") + std::strerror(errno), ""});
 }
 
 void refuse(const std::string& message, const std::string& hint) {
@@ -130,26 +150,9 @@ void write_output(const std::string& path, const std::string& text, std::ostream
     out << text;
     return;
   }
-  std::ofstream file(path, std::ios::binary);
-  file << text;
-  file.close();
-  if (!file)
-    throw InputErrors(
-        InputError{{}, "", "E-FILE-WRITE", "cannot write " + quote(path) + ": " + std::strerror(errno), ""});
-}
-
-void check_outputs(const std::vector<std::string>& inputs,
-                   const std::vector<std::pair<std::string, std::string>>& outputs) {
-  const auto clash = [](const std::string& message) {
-    throw InputErrors(InputError{{}, "", "E-CLI", message, "name another file"});
-  };
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    const auto& [option, path] = outputs[i];
-    for (const auto& input : inputs)
-      if (same_file(path, input)) clash(option + " would overwrite " + quote(input));
-    for (size_t j = 0; j < i; ++j)
-      if (same_file(path, outputs[j].second)) clash(outputs[j].first + " and " + option + " name one file");
-  }
+  OutputFile file(path);
+  file.write(text);
+  file.commit();
 }
 
 std::string executable_path() {

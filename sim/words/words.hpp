@@ -31,19 +31,18 @@ std::optional<std::vector<std::string>> parse_words(
 
 // Runs a command whose results go to the stream it is given. They reach stdout where it returns, not where it
 // throws: with an error stdout stays empty, unless a part of the input could be answered (kBadInput
-// returned). InputErrors are printed to stderr and end in kBadInput, whatever else is thrown in kInternal.
+// returned). InputErrors, and what the system refuses (E-SYSTEM: no memory, no process, no descriptor), are
+// printed to stderr and end in kBadInput, whatever else is thrown in kInternal.
 int run_guarded(const std::function<int(std::ostream& out)>& command);
 
-// Writes a whole file, or to `out` for "-". Throws InputErrors (E-FILE-WRITE).
+// Writes a whole file, or to `out` for "-". Throws InputErrors: E-FILE-WRITE, E-CLI where it was read.
 void write_output(const std::string& path, const std::string& text, std::ostream& out);
+
+// To standard output at once. Throws InputErrors (E-FILE-WRITE).
+void write_stdout(std::string_view text);
 
 // Throws InputErrors (E-CLI).
 [[noreturn]] void refuse(const std::string& message, const std::string& hint = {});
-
-// Throws InputErrors (E-CLI) where a file that would be written, {option, name}, is an input or another
-// output. "-", devices and empty names are no files.
-void check_outputs(const std::vector<std::string>& inputs,
-                   const std::vector<std::pair<std::string, std::string>>& outputs);
 
 // Path of the running program, empty where it cannot be told.
 std::string executable_path();

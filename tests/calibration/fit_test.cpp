@@ -138,6 +138,45 @@ TEST(Fit, LatencyAndRateOfCollectives) {
   // The link's rate was not stated: the best bus bandwidth stands for it, of which all_gather has nearly all.
   EXPECT_NEAR(p->nvlink_bytes_per_s.value, kWire, 0.02 * kWire);
   EXPECT_NEAR(p->nvlink_efficiency.value, 1, 0.02);
+  EXPECT_EQ(p->nvlink_efficiency.basis, Basis::guess);
+}
+
+// A log of one operation says nothing of others, nor of kernels: what stands for them is marked.
+TEST(Fit, OneOperationSpeaksForItselfAlone) {
+  Machine m;
+  m.file.environments.begin()->second.limits = {};
+  for (double bytes = 1 << 20; bytes <= 1 << 28; bytes *= 2)
+    m.add(CollectiveCall{CollectiveOp::all_reduce, DType::fp32, bytes, {4, 1, false, 1, 4}}, bytes / kWire);
+  const Fit fit = fit_of(m);
+  const auto p = load(fit);
+  EXPECT_EQ(p->nvlink_efficiency.basis, Basis::guess);
+  EXPECT_THAT(fit.yaml,
+              HasSubstr("best bus bandwidth of all_reduce alone, which stands for the links'' rate too"));
+  EXPECT_EQ(p->peak(DType::bf16)->basis, Basis::guess);
+  EXPECT_TRUE(find(fit.guessed, "device.peak.bf16"));
+}
+
+TEST(Fit, CollectivesOfAnUnnamedNetworkAreSaidOrRefused) {
+  Machine m;
+  Environment& e = m.file.environments.begin()->second;
+  e.backend = "import";
+  const auto far = [&](CollectiveOp op) {
+    m.add(CollectiveCall{op, DType::fp32, 1 << 20, {16, 2, false, 1, 8}}, 1e-3);
+  };
+  far(CollectiveOp::all_reduce), far(CollectiveOp::all_gather);
+  m.gemms({GemmRole::forward});
+  try {
+    fit_of(m);
+    ADD_FAILURE() << "no collective is left";
+  } catch (const InputErrors& found) {
+    EXPECT_EQ(found.errors.at(0).code, "E-FIT-EMPTY");
+    EXPECT_THAT(found.errors.at(0).message,
+                HasSubstr("1 all_gather over 2 nodes, whose network is not named; 1 all_reduce"));
+    EXPECT_THAT(found.errors.at(0).hint, HasSubstr("--network"));
+  }
+  m.collectives(2);
+  EXPECT_THAT(fit_of(m).without_table, Contains(std::pair<std::string, int>(
+                                           "all_gather over 2 nodes, whose network is not named", 1)));
 }
 
 TEST(Fit, HowOneLatencyIsSharedIsAGuess) {

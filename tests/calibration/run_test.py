@@ -180,6 +180,61 @@ class Sweep(Folder):
         self.assertEqual((again.returncode, again.stderr), (0, ""))
         self.assertEqual(len(records(self.file)), 3)
 
+    def test_a_dry_run_has_its_json(self):
+        result = run("run", "--backend", "host", "--ranks", "1", "--dry-run", "--budget", "20s", "--json", "-")
+        plan = json.loads(result.stdout)
+        self.assertGreater(len(plan["points"]), 10)
+        self.assertEqual(set(plan["points"][0]), {"point", "probe", "seconds"})
+        self.assertAlmostEqual(plan["seconds"], sum(p["seconds"] for p in plan["points"]))
+        path = os.path.join(self.folder, "plan.json")
+        run("run", "--backend", "host", "--ranks", "1", "--dry-run", "--budget", "20s", "--json", path)
+        with open(path) as file:
+            self.assertEqual(json.load(file), plan)
+
+    def test_rejected_points_are_tried_again_after_the_others(self):
+        points = os.path.join(self.folder, "points.jsonl")
+        works = [{"kind": "gemm", "dtype": "fp32", "role": "forward", "m": n, "n": 32, "k": 32} for n in (32, 64)]
+        def name(chosen):
+            with open(points, "w") as file:
+                file.writelines(json.dumps({"work": work, "value": 2 - i, "seconds": 0.1}) + "\n" for i, work in enumerate(chosen))
+        name(works[:1])
+        self.measure("--points", points, "--quiet")
+        with open(self.file) as file:
+            text = file.read()
+        with open(self.file, "w") as file:
+            for line in text.splitlines():
+                record = json.loads(line)
+                if record["record"] == "sample":
+                    record.update(status="rejected", code="unstable", reason="by hand")
+                file.write(json.dumps(record, separators=(",", ":")) + "\n")
+        name(works)
+        left_out = run("run", "--backend", "host", "--ranks", "1", "-o", self.file, "--points", points, "--dry-run", "--no-retry", "--json", "-")
+        self.assertEqual((json.loads(left_out.stdout)["rejected_before"], len(json.loads(left_out.stdout)["points"])), (1, 1))
+        self.measure("--points", points, "--quiet")
+        self.assertEqual([s["work"]["m"] for s in records(self.file)], [32, 64, 32])
+
+    def test_a_file_that_is_no_samples_stays(self):
+        with open(self.file, "w") as file:
+            file.write('{"name": "mine"}')  # one line without its end
+        result = self.measure("--quiet")
+        self.assertEqual(result.returncode, 2)
+        with open(self.file) as file:
+            self.assertEqual(file.read(), '{"name": "mine"}')
+
+    @unittest.skipUnless((os.cpu_count() or 1) >= 2, "one core")
+    def test_an_mpirun_that_cannot_start(self):
+        fake = os.path.join(self.folder, "mpirun")
+        with open(fake, "w") as file:
+            file.write("#!/bin/sh\nexit 1\n")
+        os.chmod(fake, 0o755)
+        path = self.folder + ":" + os.environ["PATH"]
+        result = run("run", "--backend", "host", "--ranks", "2", "-o", self.file, env={**os.environ, "PATH": path})
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("mpirun cannot be started: it ended before its ranks began [E-BACKEND]", result.stderr)
+        os.chmod(fake, 0o644)
+        result = run("run", "--backend", "host", "--ranks", "2", "-o", self.file, env={**os.environ, "PATH": self.folder})
+        self.assertEqual(result.returncode, 2)
+
     def test_killed_twice_nothing_is_lost_or_doubled(self):
         command = [PROGRAM, "run", "--backend", "host", "--ranks", "1", "-o", self.file, "--probes", CHEAP, "--quiet", "--budget", "60s"]
         seen = []
@@ -199,7 +254,7 @@ class Sweep(Folder):
             whole = file.read()
         for before in seen:
             self.assertTrue(whole.startswith(before))
-        works = [json.dumps(s["work"]) for s in records(self.file)]
+        works = [json.dumps(s["work"]) for s in records(self.file) if s["status"] == "ok"]
         self.assertEqual(len(works), len(set(works)))
         self.assertEqual(len(records(self.file, "environment")), 3)
         self.assertGreater(len(works), 8)

@@ -100,7 +100,7 @@ TEST(Cli, NoOutputOverwritesTheScenario) {
     EXPECT_EQ(text_of(file), text) << words;
   }
   EXPECT_THAT(outcome_of("run ../fuzz/base.yaml --json x.json --trace ./x.json").err,
-              HasSubstr("--trace and --json name one file [E-CLI]"));
+              HasSubstr("--json and --trace name one file [E-CLI]"));
 }
 
 TEST(Cli, HelpAndVersion) {
