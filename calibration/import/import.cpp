@@ -10,6 +10,7 @@
 #include "calibration/import/parts.hpp"
 #include "sim/base/file.hpp"
 #include "sim/cost/collectives.hpp"
+#include "sim/io/log_tags.hpp"
 
 namespace rehearse::calibration {
 namespace {
@@ -114,18 +115,16 @@ void keep_fastest(Imported& in) {
 
 }  // namespace
 
-Imported import_text(const std::string& text, const std::string& file, const ImportOptions& options) {
+Imported import_text(const std::string& whole, const std::string& file, const ImportOptions& options) {
   using namespace importing;
+  const std::string text(without_bom(whole));
   Imported out;
   out.environment = environment_of(file, options);
   const size_t start = text.find_first_not_of(" \t\r\n");
   if (start == std::string::npos) refuse(file, {"", 1}, 1, "E-IMPORT-FORMAT", "the file is empty");
   const Line first = lines_of(text).front();
-  const std::string shown = shown_path(file);
-  if (holds_nccl_table(text))
-    take_nccl(read_nccl_log(text, shown), file, options, out);
-  else if (text[start] == '{' || text[start] == '[')
-    take_nccl(read_nccl_json(text, shown), file, options, out);
+  if (const auto log = read_nccl(text, shown_path(file)))
+    take_nccl(*log, file, options, out);
   else if (first.text.find(',') != std::string_view::npos)
     read_csv(text, file, options, out);
   else

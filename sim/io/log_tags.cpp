@@ -30,6 +30,10 @@ size_t escape_end(std::string_view line, size_t at) {
 
 }  // namespace
 
+std::string_view without_bom(std::string_view text) {
+  return text.starts_with("\ufeff") ? text.substr(3) : text;
+}
+
 CleanLine plain_line(std::string_view line) {
   CleanLine plain;
   for (size_t at = 0; at < line.size();) {
@@ -37,11 +41,12 @@ CleanLine plain_line(std::string_view line) {
       at = escape_end(line, at);
       continue;
     }
+    const bool hard = line.substr(at, 2) == "\u00a0";
     if (line[at] != '\r') {
-      plain.text += line[at];
+      plain.text += hard || line[at] == '\t' ? ' ' : line[at];
       plain.columns.push_back(static_cast<int>(at) + 1);
     }
-    ++at;
+    at += hard ? 2 : 1;
   }
   plain.columns.push_back(static_cast<int>(line.size()) + 1);
   return plain;

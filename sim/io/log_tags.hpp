@@ -16,7 +16,11 @@ struct CleanLine {
   int column(size_t at) const { return columns[at]; }
 };
 
-// `line` as written, without the escapes that colour a terminal and without a carriage return.
+// Without the mark that some editors put first.
+std::string_view without_bom(std::string_view text);
+
+// `line` as written, its blanks of all kinds as blanks, without the escapes that colour a terminal and
+// without a carriage return.
 CleanLine plain_line(std::string_view line);
 
 // What stands before the lines of one log: alike but for its numbers, weekdays and months.

@@ -7,6 +7,7 @@
 
 #include "sim/base/file.hpp"
 #include "sim/base/text.hpp"
+#include "sim/io/log_tags.hpp"
 #include "sim/io/nccl_log.hpp"
 #include "sim/spec/names.hpp"
 
@@ -185,16 +186,14 @@ void read_table(const std::vector<Line>& lines, MeasuredCollective& out) {
 
 MeasuredCollective read_measured_collective(const std::string& path, CollectiveOp op,
                                             const AskedGroup& asked) {
-  const std::string text = read_file(path), shown = shown_path(path);
-  const size_t start = std::min(text.find_first_not_of(" \t\r\n"), text.size());
+  const std::string whole = read_file(path), shown = shown_path(path);
+  const std::string_view text = without_bom(whole);
   MeasuredCollective out;
   try {
     if (text.starts_with("op,"))
       read_table(lines_of(text, shown), out);
-    else if (holds_nccl_table(text))
-      out = of_log(read_nccl_log(text, shown), path, op, asked);
-    else if (start < text.size() && (text[start] == '{' || text[start] == '['))
-      out = of_log(read_nccl_json(text, shown), path, op, asked);
+    else if (const auto log = read_nccl(text, shown))
+      out = of_log(*log, path, op, asked);
   } catch (InputErrors& found) {
     for (auto& error : found.errors) error.code = "E-AGAINST";
     throw InputErrors(std::move(found.errors));

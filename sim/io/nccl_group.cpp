@@ -1,4 +1,4 @@
-// Who took part in the calls that a table of nccl-tests times, and whether its figures agree with that.
+// Who took part in the calls that a table of nccl-tests times, what its rows say, and whether they agree.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -94,9 +94,11 @@ LoggedGroup listed_group(const NcclTable& table, int ranks, int nodes, const std
     m.last = &d;
   }
   const Place& end = table.devices.back().place;
-  if (!whole(all)) {
+  const bool abridged = table.abridged.line > 0;
+  if (abridged || !whole(all)) {
     if (!ranks || !nodes)
-      refuse(end, fmt::format("the list of ranks has gaps ({})", listed(all)),
+      refuse(abridged ? table.abridged : end,
+             fmt::format("the list of ranks {} ({})", whole(all) ? "is cut" : "has gaps", listed(all)),
              "say --ranks N and " + say_nodes);
     if (*all.rbegin() >= ranks)
       refuse(end, fmt::format("the log lists rank {}, which {} ranks do not have", *all.rbegin(), ranks));
@@ -149,11 +151,28 @@ LoggedGroup group_of(const NcclTable& table, int ranks, int nodes, const std::st
   return group;
 }
 
+double NcclRow::wrong() const {
+  double most = 0;
+  for (const auto& half : halves) most = std::max(most, half.wrong);
+  return most;
+}
+
+double NcclRow::best_us() const {
+  double best = halves.front().time_us;
+  for (const auto& half : halves) best = std::min(best, half.time_us);
+  return best;
+}
+
+bool NcclTable::rows_tell() const {
+  return std::any_of(rows.begin(), rows.end(), [](const NcclRow& r) { return r.wrong() > 0; });
+}
+
 namespace {
 
-// Whether a printed figure can be the rounding of what it should be; 2 % for what else was rounded.
-bool agrees(double printed, double step, double expected) {
-  return std::abs(printed - expected) <= 0.02 * expected + 0.51 * step;
+// Whether a printed figure can be the rounding of what it should be by the time that was printed.
+bool agrees(const NcclRow::Half& half, double printed, double step, double expected) {
+  return std::abs(printed - expected) <=
+         (0.02 + 0.51 * half.time_step / half.time_us) * expected + 0.51 * step;
 }
 
 std::optional<Contradiction> contradiction(const NcclRow::Half& half, double bytes, CollectiveOp op,
@@ -164,10 +183,10 @@ std::optional<Contradiction> contradiction(const NcclRow::Half& half, double byt
     return Contradiction{"E-IMPORT-BUSBW",
                          fmt::format("busbw is 0 where time and size say {:.2f} GB/s", bus)};
   // Versions before 2.9 count the bytes that a rank receives as algbw of all_gather and the like.
-  if (!agrees(half.algbw, half.algbw_step, rate) && !agrees(half.algbw, half.algbw_step, bus))
+  if (!agrees(half, half.algbw, half.algbw_step, rate) && !agrees(half, half.algbw, half.algbw_step, bus))
     return Contradiction{"E-IMPORT-BUSBW",
                          fmt::format("algbw {} is not size / time = {:.4g} GB/s", half.algbw, rate)};
-  if (!agrees(half.busbw, half.busbw_step, bus))
+  if (!agrees(half, half.busbw, half.busbw_step, bus))
     return Contradiction{"E-IMPORT-BUSBW",
                          fmt::format("busbw {} is not {:.4g} GB/s, size / time x {:.4g} of {} over {} ranks",
                                      half.busbw, bus, factor, name_of(kOpNames, op), ranks)};

@@ -9,28 +9,11 @@
 
 #include "sim/base/text.hpp"
 #include "sim/io/log_tags.hpp"
+#include "sim/io/nccl_lines.hpp"
 
 namespace rehearse {
 namespace {
 
-struct Word {
-  std::string_view text;
-  size_t at;
-};
-
-std::vector<Word> words_of(std::string_view text, size_t at = 0) {
-  std::vector<Word> words;
-  while ((at = text.find_first_not_of(" \t", at)) != std::string_view::npos) {
-    const size_t end = std::min(text.find_first_of(" \t", at), text.size());
-    words.push_back({text.substr(at, end - at), at});
-    at = end;
-  }
-  return words;
-}
-
-bool is_integer(std::string_view text) {
-  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
-}
 int small_integer(std::string_view digits) { return std::stoi(std::string(digits.substr(0, 9))); }
 bool is_count(double value) { return value == std::floor(value) && value <= 9007199254740992.0; }
 bool has(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
@@ -49,31 +32,11 @@ std::string version_of(std::string_view digits) {
   return code > 0 ? fmt::format("NCCL {}.{}.{}", code / 10000, code / 100 % 100, code % 100) : "";
 }
 
-// Of "size count type", which only a header has; none: size().
-size_t header_in(const std::vector<Word>& words) {
-  for (size_t i = 0; i + 2 < words.size(); ++i)
-    if (words[i].text == "size" && words[i + 1].text == "count" && words[i + 2].text == "type") return i;
-  return words.size();
-}
-
-bool looks_like_row(const std::vector<Word>& words) {
-  return words.size() >= 6 && is_integer(words[0].text) && is_integer(words[1].text) &&
-         nccl_width(words[2].text) > 0;
-}
-
-// What rows without a header hold, by their number of fields: size count type [redop] [root], then one or two
-// of time algbw busbw [#wrong].
-std::vector<std::string> presumed_columns(const std::vector<Word>& words) {
-  std::vector<std::string> columns{"size", "count", "type"};
-  if (!parse_number(words[3].text).value) columns.emplace_back("redop");
-  size_t left = words.size() - columns.size();
-  if (left == 9 || left == 7 || left == 5) columns.emplace_back("root"), --left;
-  const size_t half = left == 3 || left == 6 ? 3 : 4;
-  if (left != half && left != 2 * half) return {};
-  for (size_t i = 0; i < left; ++i)
-    columns.emplace_back(std::array{"time", "algbw", "busbw", "#wrong"}.at(i % half));
-  return columns;
-}
+// Of a row, whose pieces may stand on several lines.
+struct Field {
+  std::string text;
+  Place place;
+};
 
 class Reader {
  public:
@@ -93,30 +56,28 @@ class Reader {
 
  private:
   NcclTable& table() { return log_.tables.back(); }
-  bool begun() { return !columns_.empty(); }
+  bool begun() const { return !columns_.empty(); }
   Place place(int column) const { return {file_, number_, column, printable(raw_.substr(0, 400))}; }
+  [[noreturn]] static void refuse_at(const Place& at, std::string message, std::string hint = {}) {
+    throw InputErrors(InputError{at, "", "E-IMPORT-ROW", std::move(message), std::move(hint)});
+  }
   [[noreturn]] void refuse(int column, const char* code, std::string message, std::string hint = {}) const {
     throw InputErrors(InputError{place(column), "", code, std::move(message), std::move(hint)});
   }
   void next_table() {
+    end_row();
     if (begun()) log_.tables.emplace_back(), columns_.clear(), ended_ = false, seen_.clear();
   }
 
   void take(const CleanLine& line) {
     const auto words = words_of(line.text);
     if (const size_t at = header_in(words); at < words.size()) return header(line, words, at);
-    if (device(line, words)) return;
-    if (has_mark(line.text)) return remark(line.text);
-    const CleanLine untagged = tags_.known() ? tags_.without(line) : line;
-    if (!row(untagged, line)) remark(untagged.text);
-  }
-
-  // Whether a '#' begins what the line says.
-  bool has_mark(std::string_view text) {
-    const size_t mark = text.find('#');
-    if (mark == std::string_view::npos) return false;
-    const auto words = words_of(text.substr(0, mark));
-    return !looks_like_row(words);
+    if (wrapped(words) || device(line, words) || row(line)) return;
+    const CleanLine untagged = has(line.text, "#") || !tags_.known() ? line : tags_.without(line);
+    const std::string_view said(untagged.text);
+    if (!table().devices.empty() && !begun() && is_ellipsis(said.substr(said.rfind('#') + 1)))
+      table().abridged = place(1);
+    remark(untagged.text);
   }
 
   void header(const CleanLine& line, const std::vector<Word>& words, size_t first) {
@@ -124,28 +85,45 @@ class Reader {
     const std::string_view before(line.text.data(), words[first].at);
     const size_t mark = before.rfind('#');
     tags_.learn(before.substr(0, mark == std::string_view::npos ? before.size() : mark));
-    static constexpr std::string_view kKnown[] = {"size",  "count", "type",  "redop", "root",
-                                                  "time",  "algbw", "busbw", "error", "#wrong",
-                                                  "i_min", "i_max", "i_p99", "i_cv%", "timestamp"};
     table().header = place(line.column(words[first].at));
+    unit_us_ = words[first].text == "bytes" ? 1000 : 1;  // version 1 prints ms
     for (size_t i = first; i < words.size(); ++i) {
       const int column = line.column(words[i].at);
       if (words[i].text == "cputime")
         refuse(column, "E-IMPORT-HEADER", "the table holds times of the CPU", "run nccl-tests without -C");
-      if (std::find(std::begin(kKnown), std::end(kKnown), words[i].text) == std::end(kKnown))
+      if (column_of(words[i].text).empty())
         refuse(column, "E-IMPORT-HEADER", "a column that nccl-tests does not print: " + quote(words[i].text));
-      columns_.emplace_back(words[i].text);
+      columns_.emplace_back(column_of(words[i].text));
     }
+  }
+
+  // The rest of a header that a terminal put on the next line.
+  bool wrapped(const std::vector<Word>& words) {
+    if (!begun() || words.empty() || number_ != table().header.line + 1) return false;
+    for (const Word& w : words)
+      if (column_of(w.text).empty()) return false;
+    for (const Word& w : words) columns_.emplace_back(column_of(w.text));
+    return true;
+  }
+
+  void check_columns() const {
     const auto of = [&](const char* name) { return std::count(columns_.begin(), columns_.end(), name); };
     if (of("time") < 1 || of("time") > 2 || of("algbw") != of("time") || of("busbw") != of("time"))
-      refuse(table().header.column, "E-IMPORT-HEADER", "the header lacks columns",
-             "size count type (redop) (root) time algbw busbw error, the last four twice");
+      throw InputErrors(
+          InputError{log_.tables.back().header, "", "E-IMPORT-HEADER", "the header lacks columns",
+                     "size count type (redop) (root) time algbw busbw error, the last four twice"});
   }
 
   bool device(const CleanLine& line, const std::vector<Word>& words) {
-    const auto rank = std::find_if(words.begin(), words.end(),
-                                   [](const Word& w) { return w.text == "Rank" || w.text == "#Rank"; });
-    if (words.end() - rank < 2 || !is_integer(rank[1].text)) return false;
+    // A tag before it may say "Rank 0" too.
+    const auto is_rank = [&](const Word& w) {
+      const auto* next = &w + 1;
+      return (w.text == "Rank" || w.text.ends_with("#Rank")) && next < words.data() + words.size() &&
+             is_integer(next->text);
+    };
+    const auto last = std::find_if(words.rbegin(), words.rend(), is_rank);
+    if (last == words.rend()) return false;
+    const auto rank = last.base() - 1;
     const size_t on = line.text.find(" on ", rank->at);
     size_t device = on == std::string::npos ? on : line.text.find(" device ", on + 3);
     std::vector<Word> behind;
@@ -153,7 +131,10 @@ class Reader {
       behind = words_of(line.text, device + 8);
       if (!behind.empty() && is_integer(behind[0].text)) break;
     }
-    if (device == std::string::npos) return false;
+    if (device == std::string::npos) {
+      if (!begun() && (has(line.text, " Group ") || has(line.text, " Pid "))) table().abridged = place(1);
+      return false;
+    }
     LogDevice d;
     d.rank = small_integer(rank[1].text);
     for (const Word* w = &*rank; w + 1 <= &words.back(); ++w)
@@ -163,7 +144,7 @@ class Reader {
       }
     d.host = trimmed(line.text.substr(on + 4, std::max(device, on + 4) - on - 4));
     d.local = small_integer(behind[0].text);
-    for (size_t i = 2; i < behind.size(); ++i)
+    for (size_t i = behind.size() > 1 && behind[1].text.starts_with("[") ? 2 : 1; i < behind.size(); ++i)
       d.name += (d.name.empty() ? "" : " ") + std::string(behind[i].text);
     d.place = place(line.column(rank->at));
     next_table();
@@ -195,6 +176,7 @@ class Reader {
     }
     const bool wrong = has(body, "Out of bounds values") || has(body, "Bitwise mismatches");
     if (!wrong && !has(body, "Avg bus bandwidth")) return;
+    end_row();
     if (!begun() && log_.tables.size() == 1)
       refuse(1, "E-IMPORT-HEADER", "the table's end stands before any header");
     if (wrong && has(body, "FAILED")) {
@@ -210,65 +192,128 @@ class Reader {
     table().of_program = place(1);
   }
 
-  // True where the line is a row, or would be one of a table that has ended.
-  bool row(const CleanLine& untagged, const CleanLine& line) {
-    const CleanLine* is = &untagged;
-    auto words = words_of(untagged.text);
-    const size_t stamp = begun() && columns_.back() == "timestamp" ? 1 : 0;
-    if (words.size() != columns_.size() + stamp) {
-      // A tag that only looks like one is a figure of the row.
-      auto whole = words_of(line.text);
-      if (begun() ? whole.size() == columns_.size() + stamp && looks_like_row(whole) : looks_like_row(whole))
-        is = &line, words = std::move(whole);
+  size_t expected() const { return columns_.size() + (columns_.back() == "timestamp" ? 1 : 0); }
+
+  // A message of NCCL that broke into a row where it was flushed: "-1node-a:1000:1044 [0] NCCL INFO ...".
+  CleanLine without_message(const CleanLine& line) {
+    const std::string_view text(line.text);
+    const size_t said =
+        std::min({text.find(" NCCL INFO "), text.find(" NCCL WARN "), text.find(" NCCL TRACE ")});
+    if (said == std::string_view::npos || (row_.empty() && row_in(words_of(text)) == words_of(text).size()))
+      return line;
+    size_t from = text.size();
+    for (const auto& d : table().devices)
+      for (size_t at = text.find(d.host + ":"); at < from; at = text.find(d.host + ":", at + 1))
+        if (sender_end(text, at, d.host) != std::string_view::npos) from = at;
+    if (from == text.size()) return line;
+    const size_t before = text.substr(0, from).find_last_not_of(' ');
+    if (before != std::string_view::npos && before + 1 < from && text[before] == ']')  // its time
+      from = std::min(text.rfind('[', before), from);
+    return {line.text.substr(0, from), {line.columns.begin(), line.columns.begin() + long(from) + 1}};
+  }
+
+  // True where the line is a row or a piece of one, or would be one of a table that has ended.
+  bool row(const CleanLine& line) {
+    const CleanLine said = without_message(line);
+    const CleanLine untagged = tags_.known() ? tags_.without(said) : said;
+    if (more(untagged)) return true;
+    const CleanLine* is = nullptr;
+    std::vector<Word> row;
+    // A tag that only looks like one is a figure of the row.
+    for (const CleanLine* read : {&untagged, &said}) {
+      auto words = words_of(read->text);
+      // Inside of a table what begins with a number is a row, if a broken one.
+      const bool number = read == &untagged && begun() && !words.empty() && is_integer(words[0].text);
+      const size_t start = start_of(words);
+      if (start < words.size() || !number) words.erase(words.begin(), words.begin() + long(start));
+      if (words.empty() || commented(read->text, words[0].at)) continue;
+      const bool fits = begun() ? words.size() == expected() : words.size() >= 6;
+      if (fits || !is) is = read, row = std::move(words);
+      if (fits) break;
     }
-    if (words.empty()) return false;
-    const bool broken =
-        begun() && words.size() > 3 && is_integer(words[1].text) && nccl_width(words[2].text) > 0;
-    if (!is_integer(words[0].text) && !broken) return false;
+    if (!is) return false;
+    if (ended_) return true;
     if (!begun()) {
-      if (!looks_like_row(words)) return false;
-      columns_ = presumed_columns(words);
+      if (row.size() < 6) return false;
+      columns_ = presumed_columns(row);
       if (columns_.empty())
-        refuse(is->column(words[0].at), "E-IMPORT-HEADER", "a row stands before any header",
+        refuse(is->column(row[0].at), "E-IMPORT-HEADER", "a row stands before any header",
                "keep the lines that begin with '#       size         count'");
     }
-    if (!ended_) take_row(*is, words);
+    end_row();
+    add(*is, row);
     return true;
   }
 
-  void take_row(const CleanLine& line, const std::vector<Word>& words) {
-    const size_t expected = columns_.size() + (columns_.back() == "timestamp" ? 1 : 0);
-    if (words.size() != expected)
-      refuse(line.column(words.back().at), "E-IMPORT-ROW",
-             fmt::format("the row has {} fields, its header {}", words.size(), expected),
-             words.size() < expected ? "a cut line" : "");
+  // As row_in, and of a whole row also where its size is not what it should be.
+  size_t start_of(const std::vector<Word>& words) const {
+    const size_t start = row_in(words);
+    if (start < words.size() || !begun()) return start;
+    for (size_t i = 0; i + 2 < words.size(); ++i)
+      if ((i == 0 ? words.size() > 3 : words.size() - i == expected()) && is_integer(words[i + 1].text) &&
+          nccl_width(words[i + 2].text) > 0)
+        return i;
+    return words.size();
+  }
+
+  static bool commented(std::string_view text, size_t at) {
+    const size_t before = text.substr(0, at).find_last_not_of(' ');
+    return before != std::string_view::npos && text[before] == '#';
+  }
+
+  // The rest of a row that messages or a terminal broke.
+  bool more(const CleanLine& line) {
+    const auto words = words_of(line.text);
+    if (row_.empty() || words.empty() || row_.size() + words.size() > expected() ||
+        !std::all_of(words.begin(), words.end(), [](const Word& w) { return is_figure(w.text); }))
+      return false;
+    add(line, words);
+    return true;
+  }
+
+  void add(const CleanLine& line, const std::vector<Word>& words) {
+    for (const Word& w : words) row_.push_back({std::string(w.text), place(line.column(w.at))});
+    if (row_.size() >= expected()) end_row();
+  }
+
+  void end_row() {
+    if (row_.empty()) return;
+    check_columns();
+    const std::vector<Field> fields = std::move(row_);
+    row_.clear();
+    if (fields.size() != expected())
+      refuse_at(fields.back().place,
+                fmt::format("the row has {} fields, its header {}", fields.size(), expected()),
+                fields.size() < expected() ? "a cut line" : "");
     NcclRow r;
-    r.place = place(line.column(words[0].at)), r.type_column = line.column(words[2].at);
-    for (size_t i = 0; i < columns_.size(); ++i) field(line, columns_[i], words[i], r);
+    r.place = fields[0].place, r.type_column = fields[2].place.column;
+    for (size_t i = 0; i < columns_.size(); ++i) field(columns_[i], fields[i], r);
     if (r.bytes == 0)
       ++table().empty_rows;
     else
       table().rows.push_back(std::move(r));
   }
 
-  void field(const CleanLine& line, const std::string& column, const Word& word, NcclRow& r) {
+  void field(const std::string& column, const Field& word, NcclRow& r) {
     if (column == "type") r.type = word.text;
     if (column == "redop") r.redop = word.text;
     if (column == "type" || column == "redop" || column == "root" || column == "timestamp") return;
     const auto parsed = parse_number(word.text);
     const bool unchecked = column == "error" || column == "#wrong";
     if ((!parsed.value || *parsed.value < 0) && !(unchecked && word.text == "N/A"))
-      refuse(line.column(word.at), "E-IMPORT-ROW", column + " is no number: " + quote(word.text));
+      refuse_at(word.place, column + " is no number: " + quote(word.text));
     const double value = parsed.value.value_or(0);
     if ((column == "size" || column == "count") && !is_count(value))
-      refuse(line.column(word.at), "E-IMPORT-ROW", column + " must be a whole number up to 2^53");
+      refuse_at(word.place, column + " must be a whole number up to 2^53");
     if (column == "size") r.bytes = value;
     if (column == "count") r.count = value;
-    if (column == "time") r.halves.emplace_back().time_us = value;
-    if (r.halves.empty()) return;
     const size_t point = word.text.find('.');
-    const double step =
-        point == std::string_view::npos ? 1 : std::pow(0.1, double(word.text.size() - point - 1));
+    const double step = point == std::string::npos ? 1 : std::pow(0.1, double(word.text.size() - point - 1));
+    if (column == "time") {
+      auto& half = r.halves.emplace_back();
+      half.time_us = value * unit_us_, half.time_step = step * unit_us_;
+    }
+    if (r.halves.empty()) return;
     auto& half = r.halves.back();
     if (column == "algbw") half.algbw = value, half.algbw_step = step;
     if (column == "busbw") half.busbw = value, half.busbw_step = step;
@@ -277,6 +322,7 @@ class Reader {
   }
 
   void finish() {
+    end_row();
     const bool listed = !log_.tables.front().devices.empty();
     std::erase_if(log_.tables,
                   [](const NcclTable& t) { return !t.header.line && t.rows.empty() && !t.empty_rows; });
@@ -300,94 +346,41 @@ class Reader {
   Place last_;
   std::vector<std::string> columns_;  // of the table's header; empty before it
   std::set<int> seen_;                // ranks of the table
+  std::vector<Field> row_;            // pieces of one, until it is whole
+  double unit_us_ = 1;                // of its times
   bool ended_ = false;
 };
 
 }  // namespace
 
-double NcclRow::wrong() const {
-  double most = 0;
-  for (const auto& half : halves) most = std::max(most, half.wrong);
-  return most;
-}
+namespace {
 
-double NcclRow::best_us() const {
-  double best = halves.front().time_us;
-  for (const auto& half : halves) best = std::min(best, half.time_us);
-  return best;
-}
-
-std::optional<CollectiveOp> NcclTable::op() const { return op_in(program); }
-
-bool NcclTable::rows_tell() const {
-  return std::any_of(rows.begin(), rows.end(), [](const NcclRow& r) { return r.wrong() > 0; });
-}
-
-bool holds_nccl_table(std::string_view text) {
-  for (const auto line : split(text, '\n')) {
-    const auto words = words_of(line);
-    if (header_in(words) < words.size() || looks_like_row(words)) return true;
+bool holds_table(std::string_view text) {
+  for (const auto raw : split(text, '\n')) {
+    const CleanLine line = plain_line(raw);
+    const auto words = words_of(line.text);
+    const size_t row = row_in(words);
+    if (header_in(words) < words.size() || row + 6 <= words.size()) return true;
   }
-  return has(text, "# nThread ") || has(text, "Avg bus bandwidth");
+  return false;
+}
+
+bool begins_json(std::string_view text) {
+  const size_t start = text.find_first_not_of(" \t\r\n");
+  if (start == std::string_view::npos || text[start] != '[') return start < text.size() && text[start] == '{';
+  const size_t next = text.find_first_not_of(" \t\r\n", start + 1);
+  return next == std::string_view::npos || text[next] == '{' || text[next] == ']';
+}
+
+}  // namespace
+
+std::optional<NcclLog> read_nccl(std::string_view text, const std::string& file) {
+  if (holds_table(text)) return read_nccl_log(text, file);
+  if (has(text, "\"algBw\"") || begins_json(text)) return read_nccl_json(text, file);
+  if (has(text, "# nThread ") || has(text, "Avg bus bandwidth")) return read_nccl_log(text, file);
+  return std::nullopt;
 }
 
 NcclLog read_nccl_log(std::string_view text, const std::string& file) { return Reader(file).read(text); }
-
-double nccl_width(std::string_view word) {
-  static constexpr std::pair<std::string_view, double> kWords[] = {
-      {"int8", 1},   {"uint8", 1},  {"char", 1},        {"int32", 4},      {"int", 4},
-      {"uint32", 4}, {"int64", 8},  {"uint64", 8},      {"double", 8},     {"fp64", 8},
-      {"float", 4},  {"fp32", 4},   {"half", 2},        {"fp16", 2},       {"bfloat16", 2},
-      {"bf16", 2},   {"f8e4m3", 1}, {"f8e5m2", 1},      {"fp8_e4m3", 1},   {"fp8_e5m2", 1},
-      {"int16", 2},  {"uint16", 2}, {"float8_e4m3", 1}, {"float8_e5m2", 1}};
-  for (const auto& [name, width] : kWords)
-    if (name == word) return width;
-  return 0;
-}
-
-std::optional<DType> nccl_dtype(std::string_view word) {
-  if (word.starts_with("f8") || word.starts_with("fp8") || word.starts_with("float8")) return DType::fp8;
-  if (word == "float" || word == "fp32") return DType::fp32;
-  if (word == "half" || word == "fp16") return DType::fp16;
-  if (word == "bfloat16" || word == "bf16") return DType::bf16;
-  return std::nullopt;
-}
-
-std::optional<CollectiveOp> op_in(std::string_view name) {
-  static constexpr std::pair<std::string_view, CollectiveOp> kWords[] = {
-      {"allreduce", CollectiveOp::all_reduce},         {"allgather", CollectiveOp::all_gather},
-      {"reducescatter", CollectiveOp::reduce_scatter}, {"alltoall", CollectiveOp::all_to_all},
-      {"sendrecv", CollectiveOp::send_recv},           {"broadcast", CollectiveOp::broadcast}};
-  std::string plain;
-  for (const char c : name)
-    if (c != '_' && c != '-') plain += static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
-  if (has(plain, "alltoallv")) return std::nullopt;
-  for (const auto& [word, op] : kWords)
-    if (has(plain, word)) return op;
-  return std::nullopt;
-}
-
-std::optional<CollectiveOp> op_in_file(std::string_view path) {
-  return op_in(path.substr(path.rfind('/') + 1));  // npos + 1 is 0
-}
-
-std::optional<GpuArchitecture> architecture_in(std::string_view device) {
-  static constexpr std::pair<std::string_view, GpuArchitecture> kWords[] = {
-      {"V100", GpuArchitecture::volta},     {"A100", GpuArchitecture::ampere},
-      {"A800", GpuArchitecture::ampere},    {"A30", GpuArchitecture::ampere},
-      {"A40", GpuArchitecture::ampere},     {"H100", GpuArchitecture::hopper},
-      {"H800", GpuArchitecture::hopper},    {"H200", GpuArchitecture::hopper},
-      {"H20", GpuArchitecture::hopper},     {"GH200", GpuArchitecture::hopper},
-      {"B100", GpuArchitecture::blackwell}, {"B200", GpuArchitecture::blackwell},
-      {"B300", GpuArchitecture::blackwell}, {"GB200", GpuArchitecture::blackwell},
-      {"GB300", GpuArchitecture::blackwell}};
-  for (size_t at = 0; (at = device.find_first_not_of(" -_/", at)) != std::string_view::npos;) {
-    const size_t end = std::min(device.find_first_of(" -_/", at), device.size());
-    for (const auto& [word, architecture] : kWords)
-      if (device.substr(at, end - at) == word) return architecture;
-    at = end;
-  }
-  return std::nullopt;
-}
 
 }  // namespace rehearse

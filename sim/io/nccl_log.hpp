@@ -29,7 +29,8 @@ struct NcclRow {
   std::string type, redop;
   struct Half {
     double time_us = 0, algbw = 0, busbw = 0, wrong = 0;
-    double algbw_step = 0, busbw_step = 0;  // of the last digit printed; how far rounding may be off
+    // Of the last digit printed: how far rounding may be off.
+    double algbw_step = 0, busbw_step = 0, time_step = 0;
   };
   std::vector<Half> halves;  // out of place, in place
   Place place;
@@ -44,6 +45,7 @@ struct NcclTable {
   Place of_program;
   std::vector<LogDevice> devices;
   int ranks = 0, nodes = 0;  // where a file states them and lists no devices
+  Place abridged;            // line 0: nothing says that some of the list are left out
   Place header;              // line 0: rows without a header, their columns by their number
   std::vector<NcclRow> rows;
   int empty_rows = 0;  // of 0 bytes, left out
@@ -60,8 +62,8 @@ struct NcclLog {
   std::vector<NcclTable> tables;                 // at least one, each with a row or an empty one
 };
 
-// Whether the text holds a header of nccl-tests' table, or its rows.
-bool holds_nccl_table(std::string_view text);
+// Text or JSON, as the file holds it, behind whatever tags; nothing where it is neither.
+std::optional<NcclLog> read_nccl(std::string_view text, const std::string& file);
 
 // Throws InputErrors with line and column: E-IMPORT-HEADER, E-IMPORT-ROW, E-IMPORT-TWO, E-IMPORT-RANKS.
 // `file`: as messages name it.

@@ -229,9 +229,13 @@ NcclLog lines_of_rccl(std::string_view text, const std::string& name) {
   int number = 0;
   for (const auto line : split(text, '\n')) {
     ++number;
-    if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
-    const Json json = Json::parse(line, nullptr, false);
-    const Found row{json, "the line", {name, number, 1, printable(line.substr(0, 400))}};
+    const size_t from = std::min(line.find("{\""), line.find("{ \""));
+    if (from == std::string_view::npos && line.find("\"algBw\"") == std::string_view::npos) continue;
+    const size_t begin = from == std::string_view::npos ? 0 : from, end = line.rfind('}');
+    const Json json = end == std::string_view::npos || end < begin
+                          ? Json(Json::value_t::discarded)
+                          : Json::parse(line.substr(begin, end + 1 - begin), nullptr, false);
+    const Found row{json, "the line", {name, number, int(begin) + 1, printable(line.substr(0, 400))}};
     if (json.is_discarded()) row.refuse("E-IMPORT-ROW", "not whole JSON: the line is cut or broken");
     if (!of_rccl(json)) row.refuse("E-IMPORT-ROW", "not a row of rccl-tests, which has name, size and time");
     take_rccl(row, log);
@@ -242,18 +246,20 @@ NcclLog lines_of_rccl(std::string_view text, const std::string& name) {
 }  // namespace
 
 NcclLog read_nccl_json(std::string_view text, const std::string& file) {
-  const Json first = Json::parse(text.substr(0, text.find('\n')), nullptr, false);
-  if (of_rccl(first)) return lines_of_rccl(text, file);
   Json json;
   try {
     json = Json::parse(text);
   } catch (const Json::parse_error& error) {
+    if (text.find("\"algBw\"") != std::string_view::npos &&
+        text.find("\"results\"") == std::string_view::npos)
+      return lines_of_rccl(text, file);
     throw InputErrors(InputError{place_at(text, file, std::min(error.byte ? error.byte - 1 : 0, text.size())),
                                  "", "E-IMPORT-ROW", "not whole JSON: the file is cut or broken", ""});
   } catch (const Json::exception&) {  // a number that no double holds
     throw InputErrors(
         InputError{place_at(text, file, 0), "", "E-IMPORT-ROW", "a number in it is too large", ""});
   }
+  if (of_rccl(json)) return lines_of_rccl(text, file);
   if (!json.is_array()) return one_test(json, text, file);
   NcclLog log;
   for (size_t i = 0; i < json.size(); ++i) {
