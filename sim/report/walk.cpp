@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <numeric>
 #include <stdexcept>
 #include <tuple>
@@ -131,12 +132,11 @@ bool Walker::of_other_stage(int32_t unit, int32_t task) const {
 void Walker::add_exposed(int32_t traffic, double seconds) {
   if (traffic < 0) return add(Part::overhead, seconds);
   const Traffic& t = graph_.traffic[traffic];
-  if (t.scalar) return add(Part::optimizer, seconds);
-  add(exposed_part(t.axis), seconds);
+  add(t.scalar ? Part::optimizer : exposed_part(t.axis), seconds);
   book_.exposed_s[traffic] += seconds;
 }
 
-void Walker::book_run(int32_t unit, int32_t task) {
+void Walker::book_run(int32_t task) {
   const Task& run = graph_.tasks[task];
   const Program& program = graph_.programs[run.program];
   if (program.duration > 0) {
@@ -152,12 +152,30 @@ void Walker::book_run(int32_t unit, int32_t task) {
     book_.sent[use.traffic] += use.calls * graph_.traffic[use.traffic].bytes_sent;
     book_.takes_part[use.traffic] = 1;
   }
-  book_slowdown(unit, task, timeline_.end[task] - timeline_.start[task] - run.duration);
+  book_slowdown(task, timeline_.end[task] - timeline_.start[task] - run.duration);
+}
+
+// The collective with the lowest id that slows the unit at `time`, -1 if none does; times ascend from call to
+// call.
+int32_t Walker::slower_at(double time) {
+  for (; next_slower_ < slowers_.size() && timeline_.start[slowers_[next_slower_]] <= time; ++next_slower_)
+    under_way_.push_back(slowers_[next_slower_]);
+  std::erase_if(under_way_, [&](int32_t t) { return timeline_.end[t] < time; });
+  const auto lowest = std::min_element(under_way_.begin(), under_way_.end());
+  return lowest == under_way_.end() ? -1 : *lowest;
+}
+
+void Walker::list_slowers(int32_t unit) {
+  slowers_.clear(), under_way_.clear(), next_slower_ = 0;
+  std::copy_if(tasks_.others[unit].begin(), tasks_.others[unit].end(), std::back_inserter(slowers_),
+               [&](int32_t t) { return graph_.tasks[t].slows; });
+  std::stable_sort(slowers_.begin(), slowers_.end(),
+                   [&](int32_t a, int32_t b) { return timeline_.start[a] < timeline_.start[b]; });
 }
 
 // The extra time of a slowed run goes to the collective that slowed it, stretch by stretch; of several that
 // run at the middle of a stretch, to the one with the lowest id.
-void Walker::book_slowdown(int32_t unit, int32_t task, double extra) {
+void Walker::book_slowdown(int32_t task, double extra) {
   const auto [first, end] =
       std::equal_range(timeline_.slowed.begin(), timeline_.slowed.end(), SlowStretch{task, 0, 0},
                        [](const auto& a, const auto& b) { return a.task < b.task; });
@@ -166,11 +184,8 @@ void Walker::book_slowdown(int32_t unit, int32_t task, double extra) {
   if (!(slow_s > 0)) return;  // then `extra` is rounding
   for (auto s = first; s != end; ++s) {
     const double middle = 0.5 * (s->from + s->to), share = extra * (s->to - s->from) / slow_s;
-    const auto& others = tasks_.others[unit];
-    const auto slowing = std::find_if(others.begin(), others.end(), [&](int32_t t) {
-      return graph_.tasks[t].slows && timeline_.start[t] <= middle && middle <= timeline_.end[t];
-    });
-    add_exposed(slowing == others.end() ? -1 : graph_.tasks[*slowing].traffic, share);
+    const int32_t slower = slower_at(middle);
+    add_exposed(slower < 0 ? -1 : graph_.tasks[slower].traffic, share);
   }
 }
 
@@ -226,11 +241,12 @@ const UnitBook& Walker::book(int32_t unit) {
   book_.takes_part.assign(graph_.traffic.size(), 0);
   for (auto* column : {&book_.calls, &book_.exposed_s, &book_.busy_s, &book_.sent})
     column->assign(graph_.traffic.size(), 0.0);
+  list_slowers(unit);
   double cursor = begin_ = step_begin(graph_, timeline_, tasks_, unit);
   for (int32_t run : tasks_.runs[unit]) {
     if (timeline_.start[run] > cursor)
       book_gap(unit, cursor, timeline_.start[run], last_predecessor(graph_, timeline_, run));
-    book_run(unit, run);
+    book_run(run);
     cursor = std::max(cursor, timeline_.end[run]);
   }
   book_end(unit, cursor);

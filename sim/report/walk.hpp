@@ -52,8 +52,10 @@ class Walker {
     double calls, exposed_s, busy_s;
   };
   std::vector<ProgramUse> uses_of(const Program& program) const;
-  void book_run(int32_t unit, int32_t task);
-  void book_slowdown(int32_t unit, int32_t task, double extra);
+  void book_run(int32_t task);
+  void book_slowdown(int32_t task, double extra);
+  void list_slowers(int32_t unit);
+  int32_t slower_at(double time);
   void book_gap(int32_t unit, double from, double until, int32_t released_by);
   void book_end(int32_t unit, double from);
   void book_other(int32_t unit, int32_t task);
@@ -67,7 +69,10 @@ class Walker {
   UnitTasks tasks_;
   std::vector<std::vector<ProgramUse>> uses_;  // per program
   int32_t last_;
-  double begin_ = 0;  // of the unit's step
+  double begin_ = 0;              // of the unit's step
+  std::vector<int32_t> slowers_;  // of the unit, in order of start
+  size_t next_slower_ = 0;        // the first that has not begun
+  std::vector<int32_t> under_way_;
   UnitBook book_;
 };
 

@@ -1,9 +1,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <ctime>
 #include <numeric>
 
 #include "sim/report/report.hpp"
+#include "sim/report/walk.hpp"
 #include "tests/support/report_step.hpp"
 
 namespace rehearse {
@@ -103,6 +105,30 @@ TEST(ReportAccount, ScalarsAreTheOptimizers) {
   const auto a = account_of(s);
   EXPECT_DOUBLE_EQ(part(a, Part::optimizer), 1.25);
   EXPECT_DOUBLE_EQ(part(a, Part::exposed_dp), 0);
+
+  LedgerSum sum(s.graph);  // the optimizer waits for it all the same
+  walk_units(s.graph, s.timeline,
+             [&](int32_t of, const UnitBook& book) { sum.add(s.graph.units[of], book); });
+  ASSERT_EQ(sum.rows().size(), 1U);
+  EXPECT_DOUBLE_EQ(sum.rows()[0].busy_s, 0.25);
+  EXPECT_DOUBLE_EQ(sum.rows()[0].exposed_s, 0.25);
+}
+
+TEST(ReportAccount, TimeIsLinearInTheMicroBatchesOfAnOverlappedStep) {
+  HandStep s;
+  const auto u = s.unit(0);
+  const auto t = s.traffic(Axis::tp, "block forward", CollectiveOp::all_reduce, 2, 8, 8);
+  const auto f = s.program("F", Part::compute, 1);
+  constexpr int micros = 200'000;
+  for (int i = 0; i < micros; ++i) {
+    const auto run = s.run(u, f, 2.0 * i, {}, 2.0 * i + 1.5);
+    s.graph.tasks[s.comm({u}, t, 2.0 * i, 2.0 * i + 1)].slows = true;
+    s.timeline.slowed.push_back({run, 2.0 * i, 2.0 * i + 1});
+  }
+  const auto began = std::clock();
+  const auto a = account_of(s);
+  EXPECT_LT(double(std::clock() - began) / CLOCKS_PER_SEC, 5);  // every pair of them: a minute
+  EXPECT_NEAR(part(a, Part::exposed_tp), 0.5 * micros, 1e-3);
 }
 
 TEST(ReportAccount, AGapThatNothingExplainsIsOverhead) {
