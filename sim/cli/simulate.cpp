@@ -47,7 +47,7 @@ Rehearsed simulate(const Scenario& scenario, const Schedule& schedule, const Eng
   done.timeline.step = step_time(done.graph, done.timeline);
   done.report = make_report(scenario, schedule, done.graph, done.timeline);
   done.links = link_loads(scenario, done.graph, done.timeline);
-  done.report.link_classes = link_classes(scenario, done.graph, done.timeline, done.links);
+  done.report.link_classes = link_classes(done.links, done.timeline.step);
   done.report.most_loaded = most_loaded(done.links, 3);
   return done;
 }

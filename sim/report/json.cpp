@@ -120,7 +120,7 @@ Json links_json(const Report& r) {
                     {"bytes", l.bytes},
                     {"busy_s", l.busy_s},
                     {"mean_share", l.mean_share},
-                    {"peak_share", l.peak_share},
+                    {"peak_share", l.peak_share ? Json(*l.peak_share) : Json()},
                     {"traffic", traffic}});
   }
   return {{"classes", classes}, {"most_loaded", most}};

@@ -9,6 +9,7 @@
 
 #include "sim/base/csv.hpp"
 #include "sim/report/names.hpp"
+#include "sim/report/walk.hpp"
 
 namespace rehearse {
 namespace {
@@ -87,33 +88,75 @@ std::vector<LinkTraffic> traffic_of(const std::vector<Stay>& stays, const TaskGr
   return rows;
 }
 
-// Of a GPU, mean over all: what the calibrated collectives and transfers of its island sent.
-LinkClassLoad nvlink_load(const Scenario& scenario, const TaskGraph& graph, const Timeline& timeline) {
-  std::vector<double> program_bytes(graph.programs.size(), 0), program_busy(graph.programs.size(), 0);
-  for (size_t p = 0; p < graph.programs.size(); ++p)
-    for (const Op& op : graph.programs[p].ops)
-      if (op.traffic >= 0) {
-        program_bytes[p] += graph.traffic[size_t(op.traffic)].bytes_sent;
-        program_busy[p] += op.duration;
+struct IslandUse {  // of NVLink by a unit's ranks: all of them, or those of one slice
+  double from, to;
+  int slice;
+};
+
+// Rank-seconds in which NVLink carries at least one of `uses`, over the unit's ranks.
+double busy_rank_seconds(std::vector<IslandUse> uses, const std::map<int, int>& ranks_of_slice, int ranks) {
+  std::sort(uses.begin(), uses.end(), [](const auto& a, const auto& b) { return a.from < b.from; });
+  const auto busy_of = [&](int slice) {
+    double busy = 0, until = 0;
+    for (const IslandUse& use : uses) {
+      if (use.slice >= 0 && use.slice != slice) continue;
+      busy += std::max(0.0, use.to - std::max(use.from, until));
+      until = std::max(until, use.to);
+    }
+    return busy;
+  };
+  double sum = 0;
+  for (const auto& [slice, count] : ranks_of_slice) sum += busy_of(slice) * count, ranks -= count;
+  return sum + busy_of(-1) * std::max(0, ranks);
+}
+
+// The uses of a unit by one task; its bytes a rank that takes part go to `bytes`, times `ranks`.
+void add_uses(const TaskGraph& graph, const Timeline& timeline, size_t id, double ranks,
+              std::vector<IslandUse>& uses, std::vector<double>& bytes) {
+  const Task& task = graph.tasks[id];
+  const double from = timeline.start[id], length = timeline.end[id] - from;
+  const auto use = [&](int32_t traffic, double begin, double end) {
+    uses.push_back({begin, end, task.slice});
+    bytes[size_t(traffic)] += ranks * graph.traffic[size_t(traffic)].bytes_sent;
+  };
+  if (task.kind != TaskKind::run) return use(task.traffic, from, from + length);
+  const Program& program = graph.programs[size_t(task.program)];
+  const double scale = program.duration > 0 ? length / program.duration : 0;
+  for (const Op& op : program.ops)
+    if (op.traffic >= 0) use(op.traffic, from + scale * op.start, from + scale * (op.start + op.duration));
+}
+
+// "NVLink out", as a link of each GPU, mean over all: what calibrated collectives and transfers of its island
+// sent.
+LinkLoad nvlink_load(const Scenario& scenario, const TaskGraph& graph, const Timeline& timeline) {
+  const UnitTasks tasks = tasks_by_unit(graph, timeline);
+  std::vector<double> bytes(graph.traffic.size(), 0);
+  double busy = 0;
+  for (size_t u = 0; u < graph.units.size(); ++u) {
+    const UnitInfo& unit = graph.units[u];
+    std::vector<IslandUse> uses;
+    std::map<int, int> ranks_of_slice;
+    for (const auto* list : {&tasks.runs[u], &tasks.others[u]})
+      for (const int32_t t : *list) {
+        const Task& task = graph.tasks[size_t(t)];
+        const bool run = task.kind == TaskKind::run;
+        if (task.kind == TaskKind::flow || (!run && task.traffic < 0)) continue;
+        if (!run && graph.traffic[size_t(task.traffic)].scalar) continue;
+        if (task.slice >= 0) ranks_of_slice[task.slice] = task.peers;
+        add_uses(graph, timeline, size_t(t), double(unit.stands_for) * task.peers, uses, bytes);
       }
-  double bytes = 0, busy = 0;
-  for (const Task& task : graph.tasks) {
-    const bool run = task.kind == TaskKind::run;
-    if (task.kind == TaskKind::flow || task.units < 0 || (!run && task.traffic < 0)) continue;
-    if (!run && graph.traffic[size_t(task.traffic)].scalar) continue;
-    double ranks = 0;
-    for (const int32_t u : graph.unit_sets[size_t(task.units)])
-      ranks += double(graph.units[size_t(u)].stands_for) * task.peers;
-    bytes +=
-        ranks * (run ? program_bytes[size_t(task.program)] : graph.traffic[size_t(task.traffic)].bytes_sent);
-    busy += ranks * (run ? program_busy[size_t(task.program)] : task.duration);
+    busy += unit.stands_for * busy_rank_seconds(std::move(uses), ranks_of_slice, unit.ranks_each);
   }
-  const double rate = scenario.cluster.nvlink.value, step = timeline.step > 0 ? timeline.step : 1;
-  LinkClassLoad load{.link_class = "NVLink out", .links = graph.ranks, .used = graph.ranks};
-  load.capacity_bytes_per_s = rate;
-  load.mean_bytes = load.largest_bytes = bytes / graph.ranks;
-  load.busy_share = busy / graph.ranks / step;
-  load.mean_share = rate > 0 ? load.mean_bytes / (rate * step) : 0;
+  std::vector<Stay> sent;
+  LinkLoad load{.link = "each GPU", .link_class = "NVLink out", .links = graph.ranks};
+  for (size_t t = 0; t < bytes.size(); ++t)
+    if (bytes[t] > 0)
+      sent.push_back({0, 0, bytes[t] / graph.ranks, int32_t(t)}), load.bytes += sent.back().bytes;
+  load.capacity_bytes_per_s = scenario.cluster.nvlink.value;
+  load.busy_s = busy / graph.ranks;
+  const double step = timeline.step > 0 ? timeline.step : 1;
+  load.mean_share = load.capacity_bytes_per_s > 0 ? load.bytes / (load.capacity_bytes_per_s * step) : 0;
+  load.traffic = traffic_of(sent, graph);
   return load;
 }
 
@@ -124,13 +167,16 @@ std::vector<LinkLoad> link_loads(const Scenario& scenario, const TaskGraph& grap
   const Crossings crossings(graph);
   const double step = timeline.step > 0 ? timeline.step : 1;
   std::vector<LinkLoad> loads;
-  loads.reserve(graph.links.size());
+  loads.reserve(graph.links.size() + 1);
+  if (auto nvlink = nvlink_load(scenario, graph, timeline); nvlink.bytes > 0)
+    loads.push_back(std::move(nvlink));
   for (size_t l = 0; l < graph.links.size(); ++l) {
     const LinkInfo& info = graph.links[l];
     LinkLoad load{.link = fabric.link_name(info.representative),
                   .link_class = fabric.classes()[size_t(fabric.link(info.representative).link_class)].name,
                   .links = info.stands_for,
-                  .capacity_bytes_per_s = info.capacity};
+                  .capacity_bytes_per_s = info.capacity,
+                  .peak_share = 0};
     const auto stays = stays_on(l, crossings, graph, timeline);
     for (const Stay& s : stays) load.bytes += s.bytes;
     if (load.bytes > 0 && info.capacity > 0) {
@@ -144,11 +190,9 @@ std::vector<LinkLoad> link_loads(const Scenario& scenario, const TaskGraph& grap
   return loads;
 }
 
-std::vector<LinkClassLoad> link_classes(const Scenario& scenario, const TaskGraph& graph,
-                                        const Timeline& timeline, const std::vector<LinkLoad>& loads) {
+std::vector<LinkClassLoad> link_classes(const std::vector<LinkLoad>& loads, double step) {
   std::vector<LinkClassLoad> classes;
-  if (auto nvlink = nvlink_load(scenario, graph, timeline); nvlink.mean_bytes > 0) classes.push_back(nvlink);
-  const double step = timeline.step > 0 ? timeline.step : 1;
+  if (step <= 0) step = 1;
   for (const LinkLoad& load : loads) {
     auto at = std::find_if(classes.begin(), classes.end(),
                            [&](const LinkClassLoad& c) { return c.link_class == load.link_class; });
@@ -161,16 +205,15 @@ std::vector<LinkClassLoad> link_classes(const Scenario& scenario, const TaskGrap
     at->busy_share += load.busy_s / step * load.links;
     at->mean_share += load.mean_share * load.links;
     at->largest_bytes = std::max(at->largest_bytes, load.bytes);
-    at->peak_share = std::max(at->peak_share.value_or(0), load.peak_share);
+    if (load.peak_share) at->peak_share = std::max(at->peak_share.value_or(0), *load.peak_share);
   }
   for (LinkClassLoad& c : classes)
-    if (c.used > 0 && c.link_class != "NVLink out")
-      c.mean_bytes /= c.used, c.busy_share /= c.used, c.mean_share /= c.used;
+    if (c.used > 0) c.mean_bytes /= c.used, c.busy_share /= c.used, c.mean_share /= c.used;
   return classes;
 }
 
 std::vector<LinkLoad> most_loaded(std::vector<LinkLoad> loads, size_t most) {
-  std::erase_if(loads, [](const LinkLoad& load) { return load.bytes <= 0; });
+  std::erase_if(loads, [](const LinkLoad& load) { return load.bytes <= 0 || !load.peak_share; });
   std::stable_sort(loads.begin(), loads.end(),
                    [](const LinkLoad& a, const LinkLoad& b) { return a.mean_share > b.mean_share; });
   if (loads.size() > most) loads.resize(most);
@@ -184,10 +227,10 @@ std::string to_csv(const std::vector<LinkLoad>& loads, double step_s) {
     for (const LinkTraffic& t : load.traffic)
       traffic += fmt::format("{}{} {} x{}: {:.9g}", traffic.empty() ? "" : "; ", axis_name(t.axis), t.what,
                              t.group_size, t.bytes);
-    text +=
-        fmt::format("{},{},{},{:.9g},{:.9g},{:.6g},{:.6g},{:.6g},{}\n", csv_cell(load.link), load.link_class,
-                    load.links, load.capacity_bytes_per_s, load.bytes, step_s > 0 ? load.busy_s / step_s : 0,
-                    load.mean_share, load.peak_share, csv_cell(traffic));
+    const std::string peak = load.peak_share ? fmt::format("{:.6g}", *load.peak_share) : "";
+    text += fmt::format("{},{},{},{:.9g},{:.9g},{:.6g},{:.6g},{},{}\n", csv_cell(load.link), load.link_class,
+                        load.links, load.capacity_bytes_per_s, load.bytes,
+                        step_s > 0 ? load.busy_s / step_s : 0, load.mean_share, peak, csv_cell(traffic));
   }
   return text;
 }

@@ -23,11 +23,13 @@ struct LinkLoad {
   double bytes = 0;                 // of a step, flags of protocols included
   double busy_s = 0;                // that at least one flow was on it
   double mean_share = 0;            // bytes / (capacity x step)
-  double peak_share = 0;            // the most of hundredths of the step, flows spread evenly over their time
+  // The most of hundredths of the step, flows spread evenly over their time; nothing where it is not known.
+  std::optional<double> peak_share;
   std::vector<LinkTraffic> traffic;  // most bytes first
 };
 // Of every link, or of those that stand for links alike; a link that nothing crosses has 0 bytes. In order of
-// the links.
+// the links; before them "NVLink out", a GPU's way into its island, which stands for all GPUs: the bytes of
+// calibrated collectives and transfers, whose peaks are not known.
 std::vector<LinkLoad> link_loads(const Scenario& scenario, const TaskGraph& graph, const Timeline& timeline);
 
 struct LinkClassLoad {
@@ -38,12 +40,10 @@ struct LinkClassLoad {
   double busy_share = 0, mean_share = 0;     // mean over those that are used
   std::optional<double> peak_share;          // of the fullest
 };
-// The loads by class; and "NVLink out", a GPU's way into its island: bytes of calibrated collectives and
-// transfers, whose peaks are not known.
-std::vector<LinkClassLoad> link_classes(const Scenario& scenario, const TaskGraph& graph,
-                                        const Timeline& timeline, const std::vector<LinkLoad>& loads);
+std::vector<LinkClassLoad> link_classes(const std::vector<LinkLoad>& loads, double step);
 
-// By their part of the step's capacity, most first; those that carry nothing left out.
+// By their part of the step's capacity, most first; those that carry nothing, or whose peak is not known,
+// left out.
 std::vector<LinkLoad> most_loaded(std::vector<LinkLoad> loads, size_t most);
 
 // A row a link: link, class, how many alike, capacity, bytes, busy, mean and peak share, traffic by axis and

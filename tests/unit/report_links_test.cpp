@@ -51,7 +51,7 @@ TEST(ReportLinks, SumWhatEachCarriedAndForWhom) {
   EXPECT_EQ(first.busy_s, 9);  // 1 to 10
   EXPECT_DOUBLE_EQ(first.mean_share, 0.3);
   // From 2 to 3: 50 bytes a second of the one and 25 of the other.
-  EXPECT_NEAR(first.peak_share, 0.75, 1e-12);
+  EXPECT_NEAR(first.peak_share.value(), 0.75, 1e-12);
   ASSERT_EQ(first.traffic.size(), 2U);
   EXPECT_EQ(first.traffic[0].what, "stage forward");
   EXPECT_EQ(first.traffic[0].bytes, 200);
@@ -64,9 +64,8 @@ TEST(ReportLinks, SumWhatEachCarriedAndForWhom) {
 
 TEST(ReportLinks, ClassesTellMeansOverTheLinksThatAreUsed) {
   const auto step = two_flows();
-  const Scenario s = two_nodes();
-  const auto loads = link_loads(s, step.graph, step.timeline);
-  const auto classes = link_classes(s, step.graph, step.timeline, loads);
+  const auto loads = link_loads(two_nodes(), step.graph, step.timeline);
+  const auto classes = link_classes(loads, 10);
   ASSERT_EQ(classes.size(), 2U);
   EXPECT_EQ(classes[0].link_class, "NIC up");
   EXPECT_EQ(classes[0].links, 4);
@@ -90,6 +89,28 @@ TEST(ReportLinks, MostLoadedComeFirstAndTheCsvHasARowEach) {
             "node0.nic0.up,NIC up,3,100,300,0.9,0.3,0.75,pp stage forward x2: 200; dp gradients x16: 100\n"
             "node0.nic0.down,NIC down,1,100,100,0.2,0.1,0.5,dp gradients x16: 100\n"
             "node0.nic1.up,NIC up,1,200,0,0,0,0,\n");
+}
+
+// Gradients that are reduced over NVLink along the backward overlap its own collectives there.
+TEST(ReportLinks, NvlinkHasARowAndIsBusyForNoLongerThanTheStep) {
+  test::HandStep step;
+  step.graph.ranks = 8;
+  const int32_t unit = step.unit(0, 0, 1, 8);
+  const int32_t gradients = step.traffic(Axis::dp, "gradients", CollectiveOp::all_reduce, 8, 100, 175);
+  for (const double from : {0.0, 1.0}) {
+    Task task;
+    task.kind = TaskKind::fixed;
+    task.units = step.units({unit}), task.traffic = gradients, task.duration = 8, task.peers = 8;
+    step.place(task, from, from + 8, {});
+  }
+  step.timeline.step = 10;
+  Scenario s = two_nodes();
+  s.cluster.nvlink = BytesPerSec(100);
+  const auto loads = link_loads(s, step.graph, step.timeline);
+  ASSERT_EQ(loads.size(), 1U);
+  EXPECT_DOUBLE_EQ(loads[0].busy_s, 9);  // 0 to 9, not 16
+  EXPECT_EQ(to_csv(loads, 10).substr(to_csv(loads, 10).find('\n') + 1),
+            "each GPU,NVLink out,8,100,350,0.9,0.35,,dp gradients x8: 350\n");
 }
 
 }  // namespace
