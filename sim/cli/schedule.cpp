@@ -127,7 +127,7 @@ std::string to_table(const Schedule& schedule, const PipelineFigures& figures, s
                   shape.micro_batches, shape.chunks, shape.chunks == 1 ? "" : "s");
   text += fmt::format("  makespan         {:.6g} s, first forward to last backward\n", figures.makespan_s);
   text += fmt::format("  busy             {:.6g} s, mean over the ranks\n", figures.ideal_s);
-  text += fmt::format("  bubble           {:.2f} % of the makespan\n", 100 * figures.bubble_fraction);
+  text += fmt::format("  idle share       {:.2f} % of the makespan\n", 100 * figures.bubble_fraction);
   text += fmt::format("  idle over ideal  {:.2f} %\n", 100 * figures.idle_over_ideal);
   text +=
       fmt::format("  peak live        {} chunk activations, by stage\n", fmt::join(figures.peak_live, " "));

@@ -35,7 +35,7 @@ std::vector<Line> summary_lines(std::span<const ComparedRun> runs) {
       line(runs, "MFU", "%", [](const Report& r) { return 100 * r.mfu; }),
       line(runs, "HFU", "%", [](const Report& r) { return 100 * r.hfu; }),
       line(runs, "GPUs", "", [](const Report& r) { return double(r.ranks); }),
-      line(runs, "bubble of the pipeline", "%",
+      line(runs, "idle share of the pipeline", "%",
            [](const Report& r) { return 100 * r.pipeline.bubble_fraction; }),
   };
 }

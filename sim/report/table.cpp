@@ -95,7 +95,8 @@ std::string pipeline_text(const PipelineFigures& p) {
   std::string live;
   for (int n : p.peak_live) live += (live.empty() ? "" : " ") + std::to_string(n);
   return fmt::format(
-      "\npipeline: {} from first F to last B, bubble {:.2f} %, idle/ideal {:.4f}, live chunks by stage {}\n",
+      "\npipeline: {} from first F to last B, idle share {:.2f} %, idle/ideal {:.4f}, live chunks by stage "
+      "{}\n",
       seconds(p.makespan_s), 100 * p.bubble_fraction, p.idle_over_ideal, live);
 }
 

@@ -31,7 +31,7 @@ TEST(ScheduleCommand, DrawsInAsciiWhereNobodyWatches) {
   EXPECT_THAT(run.out, HasSubstr("1f1b: 4 stages, 8 micro-batches, 1 chunk a stage\n"
                                  "  makespan         33 s, first forward to last backward\n"
                                  "  busy             24 s, mean over the ranks\n"
-                                 "  bubble           27.27 % of the makespan\n"
+                                 "  idle share       27.27 % of the makespan\n"
                                  "  idle over ideal  37.50 %\n"
                                  "  peak live        4 3 2 1 chunk activations, by stage\n"));
 }
