@@ -17,6 +17,7 @@ struct Best {
   const BuildOptions& options;
   double max_live;
   std::vector<std::pair<double, Schedule>> found;  // the best three, shortest first
+  bool ended = false;                              // a search did, at its budget
 
   void consider(Schedule other) {
     if (peak_held(other, options.costs.weight_hold) > max_live + 1e-9) return;
@@ -33,11 +34,14 @@ void consider_built_in(Best& best, const PipelineShape& shape) {
     if (row.value.build == build_auto || row.value.placement == Placement::bidirectional) continue;
     PipelineShape placed = shape;
     placed.placement = row.value.placement;
-    if (misfits(row.name, row.value, placed).empty()) best.consider(row.value.build(placed, best.options));
+    if (!misfits(row.name, row.value, placed).empty()) continue;
+    Schedule built = row.value.build(placed, best.options);
+    best.ended = best.ended || built.note == kBudgetEnded;
+    best.consider(std::move(built));
   }
 }
 
-void consider_lists(Best& best, const PipelineShape& shape) {
+void consider_lists(Best& best, const PipelineShape& shape, OrderBudget& budget) {
   const auto& costs = best.options.costs;
   for (const Placement placement : {Placement::looped, Placement::vee}) {
     PipelineShape placed = shape;
@@ -46,10 +50,12 @@ void consider_lists(Best& best, const PipelineShape& shape) {
     for (const bool split : {true, false})
       for (const double fill : {0.0, 0.5, 1.0})
         for (const double patience : {0.0, 1.0}) {
+          if (!budget.take()) return;
           const auto list = list_schedule(placed, costs, {best.max_live, fill, patience, split});
           if (!list) continue;
           best.consider(*list);
-          if (split) best.consider(place_weights(*list, costs, best.max_live, FillRule::balance));
+          if (split && budget.take(kBalanceOrders))
+            best.consider(place_weights(*list, costs, best.max_live, FillRule::balance));
         }
   }
 }
@@ -58,9 +64,11 @@ void consider_lists(Best& best, const PipelineShape& shape) {
 
 Schedule build_auto(const PipelineShape& shape, const BuildOptions& options) {
   const double max_live = options.max_live > 0 ? options.max_live : double(shape.stages) * shape.chunks;
-  Best best{options, max_live, {}};
+  Best best{.options = options, .max_live = max_live, .found = {}};
+  OrderBudget budget(shape);
   consider_built_in(best, shape);
-  consider_lists(best, shape);
+  consider_lists(best, shape, budget);
+  best.ended = best.ended || budget.ended();
   if (best.found.empty())
     throw InputErrors({{},
                        "schedule",
@@ -69,7 +77,8 @@ Schedule build_auto(const PipelineShape& shape, const BuildOptions& options) {
                            " chunk activations on each stage",
                        "the least is one for each of the stage's chunks"});
   for (auto& [length, schedule] : best.found) {
-    improve(schedule, options, max_live, kReplayed / int64_t(best.found.size()));
+    const bool ended = improve(schedule, options, max_live, kReplayed / int64_t(best.found.size()));
+    best.ended = best.ended || ended;
     length = duration_of(time_actions(schedule, options.costs), options);
   }
   auto& [length, schedule] = *std::min_element(
@@ -80,6 +89,7 @@ Schedule build_auto(const PipelineShape& shape, const BuildOptions& options) {
                 "started from %s; at most %s live chunk activations; %.2f %% above the lower bound",
                 schedule.name.c_str(), number_text(max_live).c_str(), 100 * (length / bound - 1));
   schedule.note = gap;
+  if (best.ended) schedule.note += std::string("; ") + kBudgetEnded;
   schedule.name = "auto";
   return std::move(schedule);
 }

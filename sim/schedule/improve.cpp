@@ -8,6 +8,8 @@ namespace rehearse {
 
 namespace {
 
+constexpr int64_t kLooks = 10;  // at an action of a move that may not be made, each an action replayed
+
 struct Move {
   size_t stage, from, to;  // the action at `from` goes to `to`; those between make room
 };
@@ -19,17 +21,19 @@ class Improver {
         options_(options),
         max_live_(max_live),
         work_(work),
+        looks_(kLooks * work),
         timer_(schedule.shape, options.costs) {
     for (const auto& order : schedule.stages) actions_ += int64_t(order.size());
   }
 
-  void run() {
-    if (!timer_.run(schedule_.stages)) return;
+  bool run() {
+    if (!timer_.run(schedule_.stages)) return false;
     double best = length();
     for (bool better = true; better && work_ > 0;) {
       better = false;
       for (const Move& move : moves()) {
-        if (work_ <= 0) return;
+        if (work_ <= 0 || looks_ <= 0) return true;
+        looks_ -= int64_t(std::max(move.from, move.to)) + 1;
         if (!allowed(move)) continue;
         apply(move);
         work_ -= actions_;
@@ -41,7 +45,9 @@ class Improver {
         apply({move.stage, move.to, move.from});
       }
       if (!better) timer_.run(schedule_.stages);
+      if (!better) return false;
     }
+    return true;
   }
 
  private:
@@ -119,18 +125,30 @@ class Improver {
   Schedule& schedule_;
   const BuildOptions& options_;
   double max_live_;
-  int64_t work_, actions_ = 0;
+  int64_t work_, looks_, actions_ = 0;
   OrderTimer timer_;
 };
 
 }  // namespace
 
+OrderBudget::OrderBudget(const PipelineShape& shape) {
+  constexpr int64_t all = 1'000'000'000, least = 1 + kBalanceOrders;
+  const int64_t actions = int64_t(3) * shape.stages * shape.chunks * shape.micro_batches;
+  left_ = std::max(least, all / std::max<int64_t>(1, actions * shape.stages));
+}
+
+bool OrderBudget::take(int64_t orders) {
+  ended_ = ended_ || orders > left_;
+  if (!ended_) left_ -= orders;
+  return !ended_;
+}
+
 double duration_of(const ActionTimes& times, const BuildOptions& options) {
   return options.global_sync ? times.makespan : times.span;
 }
 
-void improve(Schedule& schedule, const BuildOptions& options, double max_live, int64_t work) {
-  Improver(schedule, options, max_live, work).run();
+bool improve(Schedule& schedule, const BuildOptions& options, double max_live, int64_t work) {
+  return Improver(schedule, options, max_live, work).run();
 }
 
 }  // namespace rehearse

@@ -33,12 +33,27 @@ enum class FillRule : uint8_t {
 // balance).
 Schedule place_weights(const Schedule& schedule, const ScheduleCosts& costs, double max_live, FillRule rule);
 
+// What a search may still spend on making orders. Counted in looks at a stage for its next action, never in
+// seconds: the same input gives the same schedule.
+class OrderBudget {
+ public:
+  explicit OrderBudget(const PipelineShape& shape);
+  bool take(int64_t orders = 1);  // false where it holds no more so many; then the search has to end
+  bool ended() const { return ended_; }
+
+ private:
+  int64_t left_;
+  bool ended_ = false;
+};
+inline constexpr int64_t kBalanceOrders = 7;  // that place_weights makes by FillRule::balance, at most
+inline constexpr char kBudgetEnded[] = "the search ended at its budget of work";
+
 // What a search makes short.
 double duration_of(const ActionTimes& times, const BuildOptions& options);
 
 // Moves actions on the critical path as long as that shortens the schedule, within max_live; `work` bounds
-// the actions replayed on the way. The same input gives the same result.
-void improve(Schedule& schedule, const BuildOptions& options, double max_live, int64_t work);
+// the actions replayed on the way. The same input gives the same result. True where that bound ended it.
+bool improve(Schedule& schedule, const BuildOptions& options, double max_live, int64_t work);
 
 // What an action adds to the chunk activations of its stage.
 double held_by(ActionKind kind, double weight_hold);

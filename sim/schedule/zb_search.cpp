@@ -18,9 +18,11 @@ static Schedule search(const char* name, const BuildOptions& options, const Sche
     const double its = duration_of(time_actions(other, options.costs), options);
     if (best.stages.empty() || its < length * (1 - 1e-9)) best = std::move(other), length = its;
   };
+  OrderBudget budget(known.shape);
   auto consider_order = [&](const Schedule& order) {
     if (peak_held(order, options.costs.weight_hold) <= max_live) consider(order);
     for (const FillRule rule : {FillRule::never, FillRule::always, FillRule::balance}) {
+      if (!budget.take(rule == FillRule::balance ? kBalanceOrders : 1)) return;
       Schedule filled = place_weights(order, options.costs, max_live, rule);
       if (peak_held(filled, options.costs.weight_hold) <= max_live + 1e-9) consider(std::move(filled));
     }
@@ -28,10 +30,13 @@ static Schedule search(const char* name, const BuildOptions& options, const Sche
   consider_order(known);
   for (const double fill : {0.0, 0.25, 0.5, 0.75, 1.0})
     for (const double patience : {0.0, 0.25, 0.5, 0.75, 1.0})
-      if (const auto found = list_schedule(known.shape, options.costs, {max_live, fill, patience, true}))
-        consider_order(*found);
+      if (budget.take()) {
+        const auto found = list_schedule(known.shape, options.costs, {max_live, fill, patience, true});
+        if (found) consider_order(*found);
+      }
   if (best.stages.empty()) best = known;
-  improve(best, options, max_live, kSearched);
+  const bool ended = improve(best, options, max_live, kSearched) || budget.ended();
+  best.note = ended ? kBudgetEnded : "";
   best.name = name;
   return best;
 }

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
+#include <ctime>
 #include <fstream>
 
 #include "sim/base/error.hpp"
@@ -83,6 +84,16 @@ TEST(ScheduleTable, PeakLiveOfAnOrder) {
   EXPECT_EQ(peak_live(build_schedule("1f1b", {4, 8, 1})), (std::vector<int>{4, 3, 2, 1}));
   EXPECT_EQ(peak_live(build_schedule("gpipe", {2, 5, 1})), (std::vector<int>{5, 5}));
   EXPECT_EQ(peak_live(build_schedule("interleaved", {2, 4, 2})), (std::vector<int>{5, 3}));
+}
+
+// Counted in looks, not in seconds: a search of many stages and micro-batches ends early, and says so.
+TEST(ScheduleTable, AutoEndsAtItsBudgetOfWorkAndSaysSo) {
+  const auto began = std::clock();
+  const Schedule large = build_schedule("auto", {64, 1024, 1});
+  EXPECT_LT(double(std::clock() - began) / CLOCKS_PER_SEC, 30);
+  EXPECT_NE(large.note.find("ended at its budget of work"), std::string::npos) << large.note;
+  const Schedule small = build_schedule("auto", {2, 4, 1});
+  EXPECT_EQ(small.note.find("budget"), std::string::npos) << small.note;
 }
 
 }  // namespace
