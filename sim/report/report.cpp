@@ -72,6 +72,11 @@ Report make_report(const Scenario& scenario, const Schedule& schedule, const Tas
   report.link_flows = timeline.link_flows;
   report.shared_flows = timeline.shared_flows;
   report.fold_note = graph.fold_note;
+  if (timeline.shared_flows > 0 && graph.simulated_ranks < graph.ranks)
+    report.fold_note +=
+        "; flows share links: in a sensitive layout, whose step a change of 1e-11 in a rate moves, the "
+        "unfolded "
+        "step may differ by as much";
   report.warnings = scenario.warnings;
   warn_of_extrapolation(report, graph);
   return report;
