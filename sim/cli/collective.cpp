@@ -245,7 +245,10 @@ CollectiveAnswer answer_of(Words& w, CollectiveOp op, const DataRoots& roots) {
   s.cluster = load_topology(path_of(w.topology, "--topology", FileKind::topology, roots));
   s.profile = load_profile(path_of(w.profile, "--profile", FileKind::profile, roots));
   Cluster& cluster = s.cluster;
-  if (cluster.nvlink.value == 0) cluster.nvlink = BytesPerSec(s.profile->nvlink_bytes_per_s.value);
+  if (cluster.nvlink.value == 0) {
+    cluster.nvlink = BytesPerSec(s.profile->nvlink_bytes_per_s.value);
+    cluster.nvlink_latency = Seconds(s.profile->nvlink_latency_s.value);
+  }
   const auto measured = measured_of(w, op);
   check_group(w, cluster);
   s.profile = without_tables(s.profile, w, answer);

@@ -5,7 +5,7 @@
 #include <limits>
 #include <stdexcept>
 
-#include "sim/cost/nccl_predict.hpp"
+#include "sim/cost/padded.hpp"
 #include "sim/cost/plain_collectives.hpp"
 #include "sim/spec/names.hpp"
 
@@ -60,6 +60,7 @@ static CollectiveCase case_of(CollectiveOp op, const GroupShape& shape, Bytes by
   c.sharp = context.sharp;
   c.pcie = context.pcie;
   c.nics = context.nics;
+  c.nvlink_more = context.nvlink_more;
   return c;
 }
 
@@ -73,7 +74,7 @@ CollectiveTime in_node_collective(const DeviceProfile& profile, const Stack& sta
     return t;
   }
   const auto p =
-      predict_collective(profile, case_of(op, {ranks, 1, ranks, true}, bytes, nvlink, context), stack.nccl);
+      padded_collective(profile, case_of(op, {ranks, 1, ranks, true}, bytes, nvlink, context), stack.nccl);
   return {p.time, p.basis, p.outside, p.algorithm, p.protocol};
 }
 
@@ -85,11 +86,14 @@ WireCollective across_nodes(const DeviceProfile& profile, const Stack& stack, Co
     return plain_across(profile, stack, op, shape, bytes, nvlink, node_network, nic_latency);
   CollectiveCase c = case_of(op, shape, bytes, nvlink, context);
   c.node_network = node_network * (1 / stack.network_efficiency.value);
+  c.network_share = stack.network_efficiency.value;
   c.nic_latency = nic_latency;
-  const Prediction p = predict_collective(profile, c, stack.nccl);
+  const Prediction p = padded_collective(profile, c, stack.nccl);
   WireCollective w;
-  w.bytes_per_node = wire_bytes(c, p.algorithm, p.protocol);
-  // Alone on links of node_network the flow ends at the predicted time, unless the bytes alone take longer.
+  // Alone on links of node_network the flow ends at the predicted time: what a table or a larger call shows
+  // to take less than these bytes do there moves no more than fits.
+  w.bytes_per_node =
+      std::min(wire_bytes(c, p.algorithm, p.protocol), p.time.value * node_network.value * (1 - 1e-9));
   const double on_links = w.bytes_per_node / node_network.value;
   w.latency = std::max(Seconds(0), std::min(p.latency, p.time - Seconds(on_links)));
   w.in_node_cap = Bytes(w.bytes_per_node) / (p.time - w.latency);

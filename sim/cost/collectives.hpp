@@ -31,14 +31,15 @@ struct CollectiveContext {
   std::string_view network;  // word of the network, which measured tables name too; empty: any
   bool sharp = false;        // switches reduce
   bool pcie = false;         // joins the GPUs of a node, in place of NVLink
+  Seconds nvlink_more;       // latency of NVLink beyond the profile's
   int nics = 0;              // of a node that the ranks use; 0: one a GPU
 };
 
 // A collective inside one node, a calibrated duration: a table of this operation and number of ranks, or
 // NCCL's model as the profile's other tables correct it (nccl_predict.hpp); without an architecture in the
-// profile as plain_collectives.hpp. `nvlink` (one GPU, one direction): the part of a time above the smallest
-// size's scales with the profile's rate over it. One rank takes no time. Throws InputErrors (E-NCCL-ALGO)
-// where Stack::nccl leaves nothing that can run.
+// profile as plain_collectives.hpp. Never more than with more bytes (padded.hpp). `nvlink` (one GPU, one
+// direction): the part of a time above the smallest size's scales with the profile's rate over it. One rank
+// takes no time. Throws InputErrors (E-NCCL-ALGO) where Stack::nccl leaves nothing that can run.
 CollectiveTime in_node_collective(const DeviceProfile& profile, const Stack& stack, CollectiveOp op,
                                   int ranks, Bytes bytes, BytesPerSec nvlink,
                                   const CollectiveContext& context = {});
@@ -52,13 +53,15 @@ struct WireCollective {
   Seconds time;          // alone on an idle network, by tables or the model; 0 without an architecture
   bool outside = false;  // as CollectiveTime
   std::string_view algorithm = "ring", protocol = "simple";
+
+  bool switches_reduce() const { return algorithm == "nvls" || algorithm.starts_with("collnet"); }
 };
 
-// A collective over shape.nodes x shape.per_node ranks, more than one node: what nccl_predict.hpp says it
-// takes alone, as a flow that takes just that on links of `node_network`, or longer where its bytes at that
-// rate do. `node_network`: rate that the links of all NICs of a node that the group uses carry: line rate x
-// Stack::network_efficiency. `nic_latency`: node to node; what it has beyond 2.7 us is added to every network
-// hop. Without an architecture in the profile as plain_collectives.hpp. Throws as in_node_collective().
+// A collective over shape.nodes x shape.per_node ranks, more than one node: what padded.hpp says it
+// takes alone, as a flow that takes just that on links of `node_network`. `node_network`: rate that the links
+// of all NICs of a node that the group uses carry: line rate x Stack::network_efficiency. `nic_latency`: node
+// to node; what it has beyond 2.7 us is added to every network hop. Without an architecture in the profile as
+// plain_collectives.hpp. Throws as in_node_collective().
 WireCollective across_nodes(const DeviceProfile& profile, const Stack& stack, CollectiveOp op,
                             const GroupShape& shape, Bytes bytes, BytesPerSec nvlink,
                             BytesPerSec node_network = BytesPerSec(200e9), Seconds nic_latency = Seconds(0),

@@ -64,7 +64,10 @@ struct Question {
     if (nodes <= 1) return kLlMost[arch()];
     return (s.amd ? kLlMostAmd : kLlMostIntel)[nodes <= 2 ? 0 : 1];
   }
-  double in_node_hop() const { return (s.nvlink ? kNvlinkHop : kPciHop)[at(algorithm)][at(protocol)]; }
+  double in_node_hop() const {
+    const double more = s.nvlink_latency.value * 1e6;
+    return std::max(0.0, (s.nvlink ? kNvlinkHop : kPciHop)[at(algorithm)][at(protocol)] + more);
+  }
   double network_hop() const {
     const A like = g <= 1 && algorithm == A::ring ? A::tree : algorithm;
     const double more = s.nic_latency.value * 1e6;

@@ -28,6 +28,7 @@ struct NcclSystem {
   int nvls_channels = 0;  // 0: none
   BytesPerSec nvls_in_node, nvls_network;
   Seconds nic_latency;       // that the NIC reports: beyond the model's own
+  Seconds nvlink_latency;    // beyond the model's own, of each hop inside a node
   double latency_scale = 1;  // of all latencies
 };
 

@@ -25,7 +25,7 @@ bool is_exchange(CollectiveOp op) { return op == CollectiveOp::all_to_all || op 
 Prediction exchange(const DeviceProfile& profile, const CollectiveCase& c) {
   const bool shift = c.op == CollectiveOp::send_recv;
   const double more = std::max(0.0, c.nic_latency.value - kModelNicLatency);
-  double latency = shift ? 10e-6 : 8e-6 + 0.6e-6 * c.ranks;
+  double latency = (shift ? 10e-6 : 8e-6 + 0.6e-6 * c.ranks) + (c.per_node > 1 ? c.nvlink_more.value : 0);
   double seconds = bytes_sent_per_rank(c.op, c.ranks, c.bytes) / (0.8 * c.nvlink.value);
   if (c.nodes > 1) {
     const double wire = wire_bytes(c, kExchange, "simple"), port = c.node_network.value / c.per_node;
@@ -40,10 +40,20 @@ Prediction exchange(const DeviceProfile& profile, const CollectiveCase& c) {
 NcclSystem system_of(const DeviceProfile& profile, const CollectiveCase& c) {
   NcclSystem s = nccl_system(*profile.architecture, c.nvlink, c.nodes, c.per_node, c.node_network, c.nics);
   s.nvlink = !c.pcie;
+  s.nvlink_latency = c.nvlink_more;
   s.sharp = c.sharp;
   s.latency_scale = profile.nccl_latency_scale;
   s.nic_latency = Seconds(c.nodes > 1 ? c.nic_latency.value - kModelNicLatency : 0);
   return s;
+}
+
+Prediction predicted(const NcclTime& t) {
+  return {t.time,
+          t.latency,
+          name_of(kNcclAlgorithmNames, t.algorithm),
+          name_of(kNcclProtocolNames, t.protocol),
+          Basis::guess,
+          true};
 }
 
 [[noreturn]] void refuse(const CollectiveCase& c) {
@@ -171,7 +181,7 @@ Prediction hierarchical(const DeviceProfile& profile, const CollectiveCase& c, N
   return p;
 }
 
-// Least time of the bytes that the algorithm moves, at line rate.
+// Least time of the bytes that the algorithm moves.
 double line_time(const CollectiveCase& c, const Prediction& p) {
   const bool switch_reduces = p.algorithm.starts_with("nvls") || p.algorithm.starts_with("collnet");
   double sent = bytes_sent_per_rank(c.op, c.ranks, c.bytes);
@@ -179,10 +189,40 @@ double line_time(const CollectiveCase& c, const Prediction& p) {
   if (p.algorithm == "tree") sent = tree_bytes(c.per_node, c.bytes);
   const double in_node = c.per_node > 1 ? sent / c.nvlink.value : 0;
   if (c.nodes == 1) return in_node;
-  const double wire = c.op == CollectiveOp::send_recv
-                          ? c.bytes * c.per_node / c.node_network.value
-                          : wire_bytes(c, p.algorithm, p.protocol) / c.node_network.value;
+  const double links = c.node_network.value * c.network_share;
+  const double wire = c.op == CollectiveOp::send_recv ? c.bytes * c.per_node / links
+                                                      : wire_bytes(c, p.algorithm, p.protocol) / links;
   return c.op == CollectiveOp::send_recv || c.op == CollectiveOp::all_to_all ? wire : std::max(in_node, wire);
+}
+
+// Of what can run the least by the model times `factor`, and no less than the bytes take at line rate.
+Prediction least_corrected(const DeviceProfile& profile, const CollectiveCase& c, const NcclFilter& filter,
+                           double factor) {
+  const auto corrected = [&](Prediction p) {
+    p.time = Seconds(std::max(p.time.value * factor, line_time(c, p)));
+    p.latency = std::min(p.latency * factor, p.time);
+    return p;
+  };
+  Prediction least = corrected(nccl_prediction(profile, c, filter));
+  if (is_exchange(c.op)) return least;
+  for (int a = 0; a < kNcclAlgorithms; ++a)
+    for (int p = 0; p < kNcclProtocols; ++p) {
+      const auto algorithm = static_cast<NcclAlgorithm>(a);
+      const auto protocol = static_cast<NcclProtocol>(p);
+      if (!filter.allows(algorithm, protocol)) continue;
+      const auto t =
+          nccl_time(system_of(profile, c), c.op, c.ranks, c.nodes, c.per_node, c.bytes, algorithm, protocol);
+      if (!t) continue;
+      const Prediction other = corrected(predicted(*t));
+      if (other.time < least.time) least = other;
+    }
+  return least;
+}
+
+// What another latency of NVLink adds to a measured time, of which it is not known how often it waits for
+// one.
+Seconds fewest_hops(const CollectiveCase& c) {
+  return c.nvlink_more * (c.per_node < 2 ? 0.0 : c.op == CollectiveOp::all_reduce ? 2.0 : 1.0);
 }
 
 // Tables of this group in one node; what NVLink carries scales with its rate.
@@ -196,6 +236,7 @@ Prediction from_tables(const std::vector<const CollectiveTable*>& tables, const 
     p.time = Seconds(latency + (at.seconds - latency) * stretch);
     p.basis = Basis::guess;
   }
+  p.time = std::max(Seconds(0), p.time + fewest_hops(c));
   p.latency = std::min(p.latency, p.time);
   return p;
 }
@@ -208,12 +249,13 @@ void bound_by_tables(const std::vector<const CollectiveTable*>& tables, const Co
   for (const auto* t : tables) by_rate[t->node_network.value].push_back(t);
   std::erase_if(by_rate, [&](const auto& row) { return !covers(row.second, c.bytes); });
   const double rate = c.node_network.value;
+  const double hops = fewest_hops(c).value;
   double least = 0, most = std::numeric_limits<double>::infinity();
   for (const auto& [measured, of_rate] : by_rate) {
     const CurveValue at = chained_curve(of_rate, c.bytes);
     const bool same = std::abs(measured / rate - 1) < 1e-9;
-    if (same || measured > rate) least = std::max(least, at.seconds);
-    if (same || measured < rate) most = std::min(most, at.seconds);
+    if (same || measured > rate) least = std::max(least, at.seconds + hops);
+    if (same || measured < rate) most = std::min(most, at.seconds + hops);
     if (same) p.basis = at.basis, p.outside = at.outside;
   }
   p.time = Seconds(std::min(std::max(p.time.value, least), most));
@@ -241,12 +283,7 @@ Prediction nccl_prediction(const DeviceProfile& profile, const CollectiveCase& c
   if (filter.hierarchical()) return nccl_prediction(profile, c, {.protocols = filter.protocols});
   const auto choice = nccl_choice(system_of(profile, c), c.op, c.ranks, c.nodes, c.per_node, c.bytes, filter);
   if (!choice) refuse(c);
-  return {choice->time,
-          choice->latency,
-          name_of(kNcclAlgorithmNames, choice->algorithm),
-          name_of(kNcclProtocolNames, choice->protocol),
-          Basis::guess,
-          true};
+  return predicted(*choice);
 }
 
 Prediction predict_collective(const DeviceProfile& profile, const CollectiveCase& c,
@@ -267,8 +304,7 @@ Prediction predict_collective(const DeviceProfile& profile, const CollectiveCase
     if (as_measured && of_this_group(c, t)) tables.push_back(&t);
   if (c.nodes == 1 && covers(tables, c.bytes)) return from_tables(tables, profile, c, p);
   const Correction correction = correction_of(profile, c);
-  p.time = Seconds(std::max(p.time.value * correction.factor, line_time(c, p)));
-  p.latency = std::min(p.latency * correction.factor, p.time);
+  p = least_corrected(profile, c, filter, correction.factor);
   p.outside = correction.nearest >= kNoTable;
   p.basis = correction.nearest < 1.5 ? Basis::fitted : Basis::guess;
   if (c.nodes > 1) bound_by_tables(tables, c, p);

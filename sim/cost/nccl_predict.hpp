@@ -13,8 +13,10 @@ struct CollectiveCase {
   double bytes = 0;                        // as nccl-tests counts them
   BytesPerSec nvlink;                      // one GPU, one direction
   BytesPerSec node_network;                // line rate of all NICs of a node that the ranks use
+  double network_share = 1;                // of that rate that links carry
   int nics = 0;                            // of these; 0: one a GPU
   Seconds nic_latency;                     // node to node
+  Seconds nvlink_more;                     // latency of NVLink beyond the profile's
   std::string_view network;                // its word; empty: any
   bool sharp = false;
   bool pcie = false;  // joins the GPUs of a node, in place of NVLink
@@ -42,9 +44,10 @@ Prediction nccl_prediction(const DeviceProfile& profile, const CollectiveCase& c
 // nodes; another network 1 and 1 a doubling of the rate; another device 0.6; 0.2 a doubling beyond the sizes.
 // all_to_all and send_recv correct each other across nodes alone, at 1, and across nodes no table of one node
 // corrects them, nor the reverse. Chosen by leaving each of 138 tables
-// of six GPUs out (calibration/README.md). Never less than the bytes that the algorithm moves take at line
-// rate. With a filter that forbids what NCCL would choose no table wins. `hierarchical` alone: an all_reduce
-// over several nodes of several ranks is the sum of its three calls, all else as without it.
+// of six GPUs out (calibration/README.md). Never less than the bytes that the algorithm moves take on the
+// links; of what can run the least by that. With a filter that forbids what NCCL would choose no table wins.
+// `hierarchical` alone: an all_reduce over several nodes of several ranks is the sum of its three calls, all
+// else as without it.
 Prediction predict_collective(const DeviceProfile& profile, const CollectiveCase& c,
                               const NcclFilter& filter = {});
 

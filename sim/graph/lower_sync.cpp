@@ -136,7 +136,9 @@ int32_t Lowering::scalar_all_reduce(const TaskSet& after, std::vector<int32_t> u
   task.peers = int16_t(fold_.ranks_each);
   const auto cost = group_collective(s_, CollectiveOp::all_reduce, world, Bytes(bytes),
                                      s_.cluster.ports_per_node(), s_.cluster.nic_latency);
-  task.duration = world.in_island() ? cost.in_island.time.value : cost.wire.latency.value;
+  g_.switches_reduce |= cost.wire.switches_reduce();
+  task.duration =
+      world.in_island() ? cost.in_island.time.value : std::max(cost.wire.latency, cost.wire.time).value;
   return add(task, after);
 }
 

@@ -167,6 +167,7 @@ int Lowering::route_of(const FoldedFlow& flow) {
 // A link of weight w carries w / parts of the bytes that leave a node, at that share of the in-node leg's
 // rate.
 void Lowering::put_on_wire(Task& task, const FoldedFlow& flow, const WireCollective& wire) {
+  g_.switches_reduce |= wire.switches_reduce();
   task.kind = TaskKind::flow;
   task.route = route_of(flow);
   task.duration = wire.latency.value;

@@ -9,8 +9,12 @@ namespace rehearse {
 GroupCollective group_collective(const Scenario& s, CollectiveOp op, const GroupShape& shape, Bytes bytes,
                                  int ports, Seconds hop_latency) {
   const BytesPerSec nvlink = s.cluster.nvlink * shape.speed;
-  if (shape.in_island()) return {in_node_collective(*s.profile, s.stack, op, shape.ranks, bytes, nvlink), {}};
   CollectiveContext context{s.cluster.network, s.cluster.sharp, !shape.nvlink};
+  context.nvlink_more = s.cluster.nvlink_latency - Seconds(s.profile->nvlink_latency_s.value);
+  if (shape.in_island())
+    return {in_node_collective(*s.profile, s.stack, op, shape.ranks, bytes, nvlink,
+                               {.nvlink_more = context.nvlink_more}),
+            {}};
   if (shape.nodes == 1)
     return {{},
             over_pcie(*s.profile, s.stack, op, shape.ranks, bytes, s.cluster.pcie, s.cluster.pcie_latency)};

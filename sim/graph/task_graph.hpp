@@ -141,6 +141,7 @@ struct TaskGraph {
   std::vector<LinkInfo> links;
   std::shared_ptr<const Csr> edges;  // vertex i = tasks[i]; read by edges_of
   bool steps_overlap = false;        // no barrier ends the step: each unit's next one begins as it is done
+  bool switches_reduce = false;      // in some collective, where the network can
   int ranks = 0;                     // of the job
   int simulated_ranks = 0;           // rank classes that have tasks of their own
   std::string fold_note;             // why it was folded so far and no further; empty when not asked

@@ -1,5 +1,6 @@
 #include "sim/io/profile.hpp"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "sim/base/file.hpp"
@@ -250,6 +251,9 @@ void read_collective(const DocNode& node, const std::string& path, TableReader& 
     table.bytes.push_back(v[0]);
     table.seconds.push_back(v[1] * 1e-6);
   });
+  // A call may be padded, so that none need take longer than one of more bytes.
+  for (size_t i = table.seconds.size(); i-- > 1;)
+    table.seconds[i - 1] = std::min(table.seconds[i - 1], table.seconds[i]);
   out.collectives.push_back(std::move(table));
 }
 

@@ -37,6 +37,13 @@ static void warn_of_extrapolation(Report& report, const TaskGraph& graph) {
   report.warnings.push_back({"W-PROFILE-RANGE", text});
 }
 
+static void warn_of_idle_switches(Report& report, const Scenario& scenario, const TaskGraph& graph) {
+  if (scenario.cluster.sharp && !graph.switches_reduce)
+    report.warnings.push_back(
+        {"W-NO-EFFECT",
+         "cluster.sharp has no effect: no collective of this layout is fastest where switches reduce"});
+}
+
 Report make_report(const Scenario& scenario, const Schedule& schedule, const TaskGraph& graph,
                    const Timeline& timeline) {
   return make_report(scenario, schedule, graph, timeline, memory_report(scenario, graph, timeline));
@@ -79,6 +86,7 @@ Report make_report(const Scenario& scenario, const Schedule& schedule, const Tas
         "step may differ by as much";
   report.warnings = scenario.warnings;
   warn_of_extrapolation(report, graph);
+  warn_of_idle_switches(report, scenario, graph);
   return report;
 }
 

@@ -41,6 +41,12 @@ class Checker {
   bool overridden(std::string_view key) const {
     return given(key) && places_.find(key).file != places_.find("cluster.gpu").file;
   }
+  // Not merely in a topology of many uses that the scenario names.
+  bool asked_for(std::string_view key) const {
+    if (!given(key)) return false;
+    const auto& file = places_.find(key).file;
+    return file == places_.whole.file || file != places_.find("cluster.gpu").file;
+  }
   void raise() {
     const auto before = [](const InputError& a, const InputError& b) {
       if (a.place.file != b.place.file) return false;
@@ -246,6 +252,14 @@ void check_places_of_ranks(Checker& c) {
     if (cluster.nodes == 1 && c.overridden(key)) c.idle(key, "the cluster has one node");
 }
 
+void check_domain(Checker& c) {
+  const Cluster& cluster = c.s.cluster;
+  if (c.asked_for("cluster.nodes_per_domain") && cluster.nodes_per_domain > 1 && cluster.nodes == 1)
+    c.idle("cluster.nodes_per_domain", "the cluster has one node");
+  if (c.asked_for("cluster.nvlink_latency") && cluster.gpus_per_domain() == 1)
+    c.idle("cluster.nvlink_latency", "each domain of NVLink has one GPU");
+}
+
 void check_profile(Checker& c) {
   const DeviceProfile* profile = c.s.profile.get();
   if (!profile) return;
@@ -297,6 +311,7 @@ void check(Scenario& scenario, const Places& places) {
   check_batch(c);
   check_overlap(c);
   check_places_of_ranks(c);
+  check_domain(c);
   check_profile(c);
   warn_speed(c);
   c.raise();

@@ -104,6 +104,15 @@ TEST(Scenarios, DoubtfulCombinationsWarn) {
   EXPECT_THAT(warnings({"model.position=rope", "batch.sequence=4096"}), ElementsAre("W-SEQUENCE"));
 }
 
+TEST(Scenarios, KeysOfNvlinkDomainsThatChangeNothingAreNamed) {
+  const std::string one = "layout={tp: 2, pp: 2}", domain = "cluster.nodes_per_domain=2";
+  EXPECT_THAT(warnings({one, "cluster.nodes=1", domain}), ElementsAre("W-NO-EFFECT"));
+  EXPECT_THAT(warnings({domain}), ElementsAre());
+  const std::string alone = "cluster={topology: small-node, nodes: 16, gpus_per_node: 1, nics_per_node: 1}";
+  EXPECT_THAT(warnings({"layout={pp: 2}", alone}), ElementsAre());
+  EXPECT_THAT(warnings({"layout={pp: 2}", alone, "cluster.nvlink_latency=1 us"}), ElementsAre("W-NO-EFFECT"));
+}
+
 TEST(Scenarios, PlacesPointIntoTheFileThatHoldsTheKey) {
   const Places places = loaded({"layout.tp=2"}).places;
   EXPECT_EQ(places.find("layout.tp").file, "--set layout.tp=2");
