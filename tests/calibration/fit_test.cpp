@@ -161,7 +161,7 @@ TEST(Fit, CollectivesOfAnUnnamedNetworkAreSaidOrRefused) {
   Environment& e = m.file.environments.begin()->second;
   e.backend = "import";
   const auto far = [&](CollectiveOp op) {
-    m.add(CollectiveCall{op, DType::fp32, 1 << 20, {16, 2, false, 1, 8}}, 1e-3);
+    m.add(CollectiveCall{op, DType::fp32, 1 << 20, {16, 1, false, 2, 8}}, 1e-3);
   };
   far(CollectiveOp::all_reduce), far(CollectiveOp::all_gather);
   m.gemms({GemmRole::forward});

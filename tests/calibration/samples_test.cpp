@@ -130,7 +130,7 @@ TEST(Samples, ATornFirstLineAndALongOneAreCutOff) {
   { SampleWriter writer(path); }
   EXPECT_EQ(text_of(path), "");
   const std::string whole = std::string(5000, 'x') + "\n";
-  std::ofstream(path, std::ios::binary) << whole << std::string(9000, 'y');
+  std::ofstream(path, std::ios::binary) << whole << "{\"record\":\"" << std::string(9000, 'y');
   { SampleWriter writer(path); }
   EXPECT_EQ(text_of(path), whole);
 }

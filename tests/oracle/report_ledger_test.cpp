@@ -138,7 +138,8 @@ TEST(Ledger, ExposedTimesAreThoseOfTheAccount) {
     const auto parts = account(graph, timeline);
     double by_axis[kAxes] = {};
     for (const auto& row : ledger(s, graph, timeline)) {
-      by_axis[size_t(row.axis)] += row.exposed_s * row.ranks / graph.ranks;
+      if (row.what != "gradient norm")  // the account books the wait for it to the optimizer
+        by_axis[size_t(row.axis)] += row.exposed_s * row.ranks / graph.ranks;
       EXPECT_LE(row.exposed_s, row.busy_s * (1 + 1e-9) + 1e-12) << row.what;
     }
     for (Axis axis : {Axis::tp, Axis::pp})

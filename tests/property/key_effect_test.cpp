@@ -33,7 +33,7 @@ std::string figures_of(const LoadedScenario& l) {
   timeline.step = step_time(graph, timeline);
   Report report = make_report(l.scenario, l.schedule, graph, timeline);
   const auto loads = link_loads(l.scenario, graph, timeline);
-  report.link_classes = link_classes(l.scenario, graph, timeline, loads);
+  report.link_classes = link_classes(loads, timeline.step);
   report.most_loaded = most_loaded(loads, 3);
   auto json = nlohmann::json::parse(to_json(report, l.scenario));
   nlohmann::json said = json["provenance"]["warnings"];
