@@ -14,9 +14,10 @@ add_test(NAME house_readme COMMAND ${Python3_EXECUTABLE} ${house_tests}/house_re
 add_test(NAME house_install COMMAND bash ${house_tests}/house_install_test.sh ${CMAKE_BINARY_DIR})
 add_test(NAME house_format COMMAND bash ${PROJECT_SOURCE_DIR}/tools/format --check)
 set_tests_properties(house_readme house_install house_format PROPERTIES LABELS unit)
+string(JOIN " " sanitizer_flags ${sanitizers})
 if(NOT REHEARSE_FUZZ)
   add_test(NAME house_install_example COMMAND bash ${PROJECT_SOURCE_DIR}/tests/install_example/test.sh ${CMAKE_BINARY_DIR}
-    ${CMAKE_CXX_COMPILER} "$<JOIN:${sanitizers}, >")
+    ${CMAKE_CXX_COMPILER} "${sanitizer_flags}")
   set_tests_properties(house_install_example PROPERTIES LABELS unit TIMEOUT 300)
 endif()
 set_tests_properties(house_format PROPERTIES SKIP_RETURN_CODE 77)

@@ -14,4 +14,7 @@ if(TARGET rehearse-mpi)
   add_test(NAME study_mpi COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/study/mpi_test.py
     $<TARGET_FILE:rehearse> $<TARGET_FILE:rehearse-mpi>)
   set_tests_properties(study_mpi PROPERTIES LABELS unit SKIP_RETURN_CODE 77 TIMEOUT 300 PROCESSORS 2)
+  if(REHEARSE_SANITIZE)  # as in calibration.cmake
+    set_property(TEST study_mpi APPEND PROPERTY ENVIRONMENT ASAN_OPTIONS=detect_leaks=0)
+  endif()
 endif()

@@ -10,7 +10,7 @@ if grep -rl "$(cd "$1" && pwd)" "$made/prefix/lib/cmake" "$made/prefix/include";
   echo "FAILED: these name the build"
   exit 1
 fi
-cmake -S "$here" -B "$made/build" -DCMAKE_PREFIX_PATH="$made/prefix" -DCMAKE_CXX_COMPILER="$2" -DCMAKE_CXX_FLAGS="${3:-}" \
+cmake -G Ninja -S "$here" -B "$made/build" -DCMAKE_PREFIX_PATH="$made/prefix" -DCMAKE_CXX_COMPILER="$2" -DCMAKE_CXX_FLAGS="${3:-}" \
   >"$made/log" 2>&1 && cmake --build "$made/build" >>"$made/log" 2>&1 || {
   echo "FAILED: the example does not build"
   cat "$made/log"

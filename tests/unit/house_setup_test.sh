@@ -14,7 +14,7 @@ check() { # WHAT CONDITION...
   shift
   "$@" || { echo "FAILED: $what"; sed 's/^/  /' "$stage/out"; exit 1; }
 }
-run() { PATH=$stage:$PATH bash "$setup" >"$stage/out" 2>&1 && status=0 || status=$?; }
+run() { PATH=$stage:$PATH bash "$setup" "$@" >"$stage/out" 2>&1 && status=0 || status=$?; }
 
 stand_in apt-get "echo \"\$@\" >>$stage/asked; touch $stage/installed"
 stand_in sudo 'exec "$@"'
@@ -33,6 +33,15 @@ check "one missing: succeeds" test "$status" = 0
 check "one missing: updates the lists first" grep -q 'update$' <(head -1 "$stage/asked")
 check "one missing: installs just that" grep -q 'install --no-install-recommends cmake$' "$stage/asked"
 
+# What only tests need is asked for with --tests alone.
+stand_in dpkg-query "shift 3; for p in \"\$@\"; do [[ \$p == chromium && ! -e $stage/installed ]] || printf 'installed=%s ' \"\$p\"; done"
+rm -f "$stage/asked" "$stage/installed"
+run
+check "without --tests: asks for nothing" test ! -e "$stage/asked"
+run --tests
+check "with --tests: installs just that" grep -q 'install --no-install-recommends chromium$' "$stage/asked"
+
+stand_in dpkg-query "shift 3; for p in \"\$@\"; do [[ \$p == cmake && ! -e $stage/installed ]] || printf 'installed=%s ' \"\$p\"; done"
 stand_in apt-get 'echo "no such host"; exit 100'
 rm -f "$stage/installed"
 run

@@ -90,7 +90,8 @@ TEST(StudyWorkers, ADeathCostsOnePoint) {
   const auto points = points_of(60);
   const Priced priced = price(points,
                               [](const Point& point) {
-                                if (number_of(point) == 17) std::raise(SIGSEGV);
+                                if (number_of(point) == 17)
+                                  std::signal(SIGSEGV, SIG_DFL), std::raise(SIGSEGV);
                                 if (number_of(point) == 18) _exit(9);
                                 if (number_of(point) == 19) throw std::runtime_error("no way");
                                 return square(point);

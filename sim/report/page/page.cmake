@@ -25,5 +25,6 @@ if(NODE_EXECUTABLE AND EXISTS ${page_modules})
   set_source_files_properties(report/page_template.cpp PROPERTIES
     OBJECT_DEPENDS ${page} COMPILE_DEFINITIONS "REHEARSE_PAGE=\"${page}\"")
 else()
-  message(STATUS "node or npm is missing: rehearse report will have no page")
+  message(WARNING "node, npm or npm's packages are missing: rehearse report will write no page, and its tests are skipped. "
+    "tools/setup installs node and npm; npm's registry must be in reach when CMake configures.")
 endif()
