@@ -167,7 +167,7 @@ std::string escaped(const std::string& path) {  // for a URI
 Database open_database(const std::string& path, Store::Mode mode) {
   // A folder that takes no files, and nobody who writes: SQLite needs to be told that its own are not needed.
   const bool fixed = mode == Store::Mode::read && !has_bytes(path + "-wal") &&
-                     access(fs::absolute(path).parent_path().c_str(), W_OK) != 0;
+                     faccessat(AT_FDCWD, fs::absolute(path).parent_path().c_str(), W_OK, AT_EACCESS) != 0;
   Database database(path, escaped(path) + (fixed ? "?immutable=1" : ""),
                     fixed ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE);
   if (mode == Store::Mode::write && sqlite3_db_readonly(database.handle.get(), "main") != 0)

@@ -105,13 +105,18 @@ class CommandLine(Folder):
             file.write("m,n,k,dtype,time_us\n128,128,128,bf16,10\n4096,4096,8192,bf16,1200\n")
         self.assertEqual(run("import", table, "--gpu", "X", "-o", self.file).returncode, 0)
         profile = os.path.join(self.folder, "x.yaml")
+        scenario = os.path.join(self.folder, "s.yaml")
+        with open(scenario, "w") as file:
+            file.write("name: mine\n")
         for words, message in [
                 (["import", table, "--gpu", "X", "-o", table], f"-o would overwrite '{table}'"),
                 (["fit", self.file, "-o", profile, "--json", self.file], f"--json would overwrite '{self.file}'"),
                 (["fit", self.file, "-o", profile, "--json", profile], "-o and --json name one file"),
                 (["compare", self.file, self.file, "--json", self.file], f"--json would overwrite '{self.file}'"),
-                (["plan", profile, "-o", profile], f"-o would overwrite '{profile}'")]:
+                (["import", scenario, "-o", scenario], f"-o would overwrite '{scenario}'")]:
             self.refuses(words, message + " [E-CLI]", "name another file")
+        with open(scenario) as file:
+            self.assertEqual(file.read(), "name: mine\n")
         self.assertEqual(len(records(self.file)), 2)
         self.assertFalse(os.path.exists(profile))
 
@@ -189,7 +194,9 @@ class Sweep(Folder):
         path = os.path.join(self.folder, "plan.json")
         run("run", "--backend", "host", "--ranks", "1", "--dry-run", "--budget", "20s", "--json", path)
         with open(path) as file:
-            self.assertEqual(json.load(file), plan)
+            again = json.load(file)
+        names = [p["point"] for p in plan["points"]]
+        self.assertEqual([p["point"] for p in again["points"]][:10], names[:10])  # how many fit depends on the day's speed
 
     def test_rejected_points_are_tried_again_after_the_others(self):
         points = os.path.join(self.folder, "points.jsonl")

@@ -214,6 +214,7 @@ TEST_F(StudyStore, RefusesWhatIsNotThere) {
 
 TEST_F(StudyStore, RefusesAFolderThatTakesNoFiles) {
   fill(3);
+  fs::permissions(path, static_cast<fs::perms>(0666));
   fs::permissions(folder, static_cast<fs::perms>(0555));
   const bool root = geteuid() == 0;  // who may write anywhere
   constexpr uid_t kNobody = 65534;
