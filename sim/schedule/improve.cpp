@@ -8,7 +8,7 @@ namespace rehearse {
 
 namespace {
 
-constexpr int64_t kLooks = 10;  // at an action of a move that may not be made, each an action replayed
+constexpr int64_t kStageLooks = 10;  // at an action of a move that may not be made, each an action replayed
 
 struct Move {
   size_t stage, from, to;  // the action at `from` goes to `to`; those between make room
@@ -21,7 +21,7 @@ class Improver {
         options_(options),
         max_live_(max_live),
         work_(work),
-        looks_(kLooks * work),
+        looks_(kStageLooks * work),
         timer_(schedule.shape, options.costs) {
     for (const auto& order : schedule.stages) actions_ += int64_t(order.size());
   }
