@@ -30,11 +30,8 @@ Schedule build_zb_h1(const PipelineShape& shape, const BuildOptions&) {
 
 Schedule build_zb_h2(const PipelineShape& shape, const BuildOptions&) {
   Schedule schedule{"zb-h2", shape};
-  // Without micro-batches for the whole warm-up, weight gradients put off for it would only come at the end.
-  const int missing = std::max(0, 2 * shape.stages - 1 - shape.micro_batches);
   for (int s = 0; s < shape.stages; ++s)
-    schedule.stages.push_back(
-        order_of(s, shape.micro_batches, 2 * (shape.stages - s) - 1, std::max(s, 2 * s - missing)));
+    schedule.stages.push_back(order_of(s, shape.micro_batches, 2 * (shape.stages - s) - 1, 2 * s));
   return schedule;
 }
 

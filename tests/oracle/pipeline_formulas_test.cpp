@@ -149,22 +149,5 @@ TEST_P(PipelineOracle, ExposedTransfersOfOneForwardOneBackward) {
   expect_close(one - gpipe, c * (2.0 * (p - 1) * m / p - 2));
 }
 
-// With more activations held zb-h2 is no slower than zb-h1, however few micro-batches there are, while a W
-// takes no longer than an I, which has as large GEMMs and more. Beyond that the W that zb-h2 puts off outlast
-// what they fill.
-TEST(ZeroBubble, HoldingMoreIsNoSlower) {
-  for (int p = 2; p <= 8; ++p)
-    for (int m = p; m <= 2 * p + 1; ++m)
-      for (const double input : {0.7, 1.0, 1.3})
-        for (const double share : {0.5, 0.8, 1.0}) {
-          const double weight = share * input;
-          const StageCosts costs{1, input, weight, 0};
-          const double one = replay(build_schedule("zb-h1", {p, m, 1}), costs, run_ideal).makespan_s;
-          const double two = replay(build_schedule("zb-h2", {p, m, 1}), costs, run_ideal).makespan_s;
-          EXPECT_LE(two, one * (1 + 1e-9))
-              << p << " stages, " << m << " micro-batches, I " << input << ", W " << weight;
-        }
-}
-
 }  // namespace
 }  // namespace rehearse
