@@ -54,9 +54,9 @@ void run(Stage& stage, int distance, int half, int micro_batches) {
 
 // DeepSeek-AI 2024, section 3.2.1.
 constexpr const char* kTurns =
-    "the F and B of a pair take turns, which stages behind gain by; kept whole as F&B they leave the "
-    "published bubble, "
-    "(p/2 - 1)(F&B + B - 3W)";
+    "the F and B of a pair take turns, so that the next stage begins earlier; pairs kept whole leave the "
+    "published "
+    "bubble, (p/2 - 1)(F&B + B - 3W)";
 
 }  // namespace
 
