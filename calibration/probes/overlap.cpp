@@ -80,7 +80,8 @@ int enough(double seconds, double each) {
 
 void time_overlap(Bench& bench, const Work& work, OperandSets& sets, Sample& sample) {
   const auto& call = std::get<OverlapCall>(work);
-  auto [kernel, collective] = sides_of(call, sets);
+  auto sides = sides_of(call, sets);
+  Side &kernel = sides.first, &collective = sides.second;
   const Health before = bench.backend.health();
   const auto alone = measure([&](int n) { return bench.backend.time(kernel.calls(n), Clocking::stream); },
                              bench.rules, bench.ranks);

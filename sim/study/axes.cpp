@@ -36,7 +36,7 @@ std::string quoted(const std::string& text) {
 std::vector<std::string> read_range(MapReader& reader, const std::string& key) {
   double from = 0, to = 0, step = 1, times = 2;
   std::string unit;
-  const bool ends = reader.required("from", from) & reader.required("to", to);
+  const bool starts = reader.required("from", from), ends = reader.required("to", to) && starts;
   const bool multiplies = reader.has("times"), adds = reader.has("step");
   const bool steps = multiplies ? reader.optional("times", times)
                      : adds     ? reader.optional("step", step)

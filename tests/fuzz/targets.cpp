@@ -8,6 +8,8 @@
 #include <fstream>
 #include <iterator>
 
+#include "calibration/import/import.hpp"
+#include "calibration/probes/probe.hpp"
 #include "calibration/samples/sample.hpp"
 #include "sim/base/text.hpp"
 #include "sim/io/csv.hpp"
@@ -20,6 +22,7 @@
 #include "sim/io/truth.hpp"
 #include "sim/schedule/schedule.hpp"
 #include "sim/study/store.hpp"
+#include "sim/study/study.hpp"
 
 namespace rehearse::fuzz {
 
@@ -149,6 +152,31 @@ void read_table_bytes(const uint8_t* bytes, size_t size, const Ground&) {
       });
       problems.raise();
     });
+}
+
+void read_import_bytes(const uint8_t* bytes, size_t size, const Ground&) {
+  calibration::ImportOptions options;
+  options.gpu = "test-gpu";
+  tolerate([&] {
+    for (const auto& sample :
+         calibration::import_text(std::string(text_of(bytes, size)), "fuzz.csv", options).samples)
+      calibration::to_json_line(sample);
+  });
+}
+
+void read_points_bytes(const uint8_t* bytes, size_t size, const Ground& ground) {
+  const auto path = write_file(ground, "points.jsonl", text_of(bytes, size));
+  tolerate([&] {
+    for (const auto& point : calibration::read_points(path)) calibration::to_json_line(point);
+  });
+}
+
+void read_study_bytes(const uint8_t* bytes, size_t size, const Ground& ground) {
+  const auto path = write_file(ground, "study.yaml", text_of(bytes, size));
+  tolerate([&] {
+    const Study study = read_study(path, {}, {{ground.data}});
+    if (study.base.empty() || study.name.empty() || study.points.empty()) std::abort();
+  });
 }
 
 // A sound store of this version, in which each run of the bytes (2 of offset, 1 of length, what is written
