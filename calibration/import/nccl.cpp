@@ -99,6 +99,9 @@ void take_table(const NcclTable& table, const std::string& file, const ImportOpt
     out.samples.push_back(std::move(s));
   }
   if (table.empty_rows) out.notes.push_back(fmt::format("{} rows of 0 bytes left out", table.empty_rows));
+  if (group.hosts && group.hosts != group.nodes)
+    out.notes.push_back(fmt::format("{}:{}: the log lists {} hosts, --nodes says {}: taken as said",
+                                    group.place.file, group.place.line, group.hosts, group.nodes));
   if (group.concurrent)
     out.notes.push_back(fmt::format("groups of {} ranks, {} apart, ran at once: their samples are of that",
                                     group.ranks, group.stride));

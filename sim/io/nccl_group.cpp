@@ -102,7 +102,7 @@ LoggedGroup listed_group(const NcclTable& table, int ranks, int nodes, const std
              "say --ranks N and " + say_nodes);
     if (*all.rbegin() >= ranks)
       refuse(end, fmt::format("the log lists rank {}, which {} ranks do not have", *all.rbegin(), ranks));
-    return {ranks, nodes, 1, false, table.devices.front().name, end};
+    return {ranks, nodes, 0, 1, false, table.devices.front().name, end};
   }
   LoggedGroup group = measured_group(groups);
   if (ranks && ranks < group.ranks)
@@ -113,8 +113,9 @@ LoggedGroup listed_group(const NcclTable& table, int ranks, int nodes, const std
              group.concurrent ? "" : "say " + say_nodes + " too, if the list is cut");
     group.ranks = ranks;
   }
-  const LogDevice* again = nodes ? nullptr : repeated_device(table.devices);
-  if (again)
+  const LogDevice* again = repeated_device(table.devices);
+  if (!again) group.hosts = group.nodes;
+  if (again && !nodes)
     refuse(again->place,
            fmt::format("device {} of {} stands twice: hosts cannot be told apart", again->local,
                        quote(again->host)),

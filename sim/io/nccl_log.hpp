@@ -74,6 +74,7 @@ NcclLog read_nccl_json(std::string_view text, const std::string& file);
 // Who took part in each call of a table.
 struct LoggedGroup {
   int ranks = 0, nodes = 0;
+  int hosts = 0;            // that the log lists; 0: it lists none, not all, or they cannot be told apart
   int stride = 1;           // between its ranks
   bool concurrent = false;  // groups alike ran beside it
   std::string gpu;          // of its first rank

@@ -186,6 +186,17 @@ TEST(ImportLogs, BothReadersRefuseThemAtALine) {
   }
 }
 
+// Containers of one node may have names of their own, so that the user decides; not without a word.
+TEST(ImportLogs, NodesThatTheLogDoesNotListAreNoted) {
+  ImportOptions options;
+  options.nodes = 1;
+  const Imported in = import_text(text_of("plain.log"), "x.log", options);
+  EXPECT_EQ(call_of(in.samples[0]).group.nodes, 1);
+  EXPECT_THAT(in.notes, testing::Contains(HasSubstr("the log lists 2 hosts, --nodes says 1")));
+  options.nodes = 2;
+  EXPECT_TRUE(import_text(text_of("plain.log"), "x.log", options).notes.empty());
+}
+
 // A type that no training step sends is imported as one that it does; its times compare as they are.
 TEST(ImportLogs, IntegersNeedATypeToBeImported) {
   for (const char* log : {"int8.log", "uint64.log", "double.log"}) {
