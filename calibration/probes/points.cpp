@@ -53,7 +53,7 @@ std::vector<Point> read_points(const std::string& path) {
     if (line.empty()) continue;
     try {
       points.push_back(point_from(nlohmann::json::parse(line)));
-    } catch (const nlohmann::json::parse_error&) {
+    } catch (const nlohmann::json::exception&) {
       refuse(path, number, line, "the line is not JSON");
     } catch (const JsonProblem& problem) {
       refuse(path, number, line, problem.what());

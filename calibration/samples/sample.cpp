@@ -179,6 +179,8 @@ class LineReader {
       json = nlohmann::json::parse(text);
     } catch (const nlohmann::json::parse_error& error) {
       refuse(path_, line, static_cast<int>(std::max<size_t>(error.byte, 1)), text, "the line is not JSON");
+    } catch (const nlohmann::json::exception&) {
+      refuse(path_, line, 1, text, "a number in it is too large");
     }
     try {
       take(json, text, line);
