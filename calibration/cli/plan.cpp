@@ -1,4 +1,6 @@
 // rehearse-calibrate plan: what scenarios need measured, most of the step first.
+#include "sim/step/plan.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -35,8 +37,8 @@ std::vector<Entry> entries_of(const std::vector<std::string>& scenarios, const s
   std::vector<Entry> entries;
   std::map<std::string, size_t> places;
   for (const auto& path : scenarios) {
-    const auto loaded = load_scenario(resolve_scenario(path, roots), sets, roots);
-    const auto needs = needs_of(loaded.scenario, lower(loaded.scenario, loaded.schedule));
+    const Plan plan = resolve(read_job(resolve_scenario(path, roots), sets, roots));
+    const auto needs = needs_of(plan.scenario, lower(plan.scenario, plan.schedule));
     double total = 0;
     for (const auto& need : needs) total += need.seconds;
     for (const auto& need : needs) {

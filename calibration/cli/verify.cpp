@@ -13,6 +13,7 @@
 #include "sim/graph/lower.hpp"
 #include "sim/io/scenario.hpp"
 #include "sim/plan/layout.hpp"
+#include "sim/step/plan.hpp"
 
 namespace rehearse::calibration {
 
@@ -84,9 +85,9 @@ int verify(const Invocation& invocation, std::ostream& out) {
   if (!inputs) return kDone;
   const std::string path = resolve_scenario(inputs->front(), invocation.roots);
   claim_outputs({{"--json", options.json}});
-  const auto loaded = load_scenario(path, options.sets, invocation.roots);
+  const Plan plan = resolve(read_job(path, options.sets, invocation.roots));
   check_backend(options.backend);
-  const int needed = ParallelLayout(loaded.scenario.layout).ranks();
+  const int needed = ParallelLayout(plan.scenario.layout).ranks();
   if (needed > 1 && launched_rank() < 0) {
     const int cores = usable_cores();
     if (options.backend == "host" && needed > cores)
@@ -98,16 +99,16 @@ int verify(const Invocation& invocation, std::ostream& out) {
     return run_under_mpirun(needed, invocation.program, words);
   }
   const auto ranks = make_ranks();
-  check_job(loaded.scenario, *ranks, options);
+  check_job(plan.scenario, *ranks, options);
   const auto backend = make_backend(options.backend, *ranks);
-  const TaskGraph graph = lower(loaded.scenario, loaded.schedule, {.fold = false});
+  const TaskGraph graph = lower(plan.scenario, plan.schedule, {.fold = false});
   const std::string program = (std::filesystem::path(invocation.program).parent_path() / "rehearse").string();
   const auto simulated = shared(*ranks, program, path, options.sets, graph.tasks.size());
-  const auto calls = calls_of(loaded.scenario, graph, simulated.start, ranks->rank());
+  const auto calls = calls_of(plan.scenario, graph, simulated.start, ranks->rank());
   const auto measured = run_calls(*backend, *ranks, calls, options.runs);
   auto verification = compare(simulated, graph, calls, measured, *ranks);
   if (ranks->rank() != 0) return kDone;
-  verification.scenario = loaded.scenario.name;
+  verification.scenario = plan.scenario.name;
   verification.backend = options.backend;
   verification.device = backend->environment().device;
   if (!options.json.empty()) write_output(options.json, json_of(verification), out);

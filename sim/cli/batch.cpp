@@ -124,7 +124,7 @@ bool next_line(std::string& line) {
 
 class Batch {
  public:
-  Batch(const EngineOptions& engine, const DataRoots& roots) : engine_(engine), roots_(roots) {}
+  Batch(const StepOptions& engine, const DataRoots& roots) : engine_(engine), roots_(roots) {}
 
   // The answer to one line.
   Json answer(const std::string& line) {
@@ -134,11 +134,11 @@ class Batch {
       if (request.contains("id")) answer["id"] = request["id"];
       check_keys(request);
       const auto sets = sets_of(request);
-      const auto loaded = load(request["scenario"], sets);
+      const Plan plan = load(request["scenario"], sets);
       const auto began = std::chrono::steady_clock::now();
-      Rehearsed done = simulate(loaded.scenario, loaded.schedule, engine_);
-      done.report.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
-      answer.update(Json::parse(to_json(done.report, loaded.scenario)));
+      Step step = simulate(plan, engine_);
+      step.report.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+      answer.update(Json::parse(to_json(step.report, plan.scenario)));
     } catch (const InputErrors& found) {
       for (const auto& e : found.errors)
         answer["error"].push_back({{"code", e.code},
@@ -155,15 +155,15 @@ class Batch {
   }
 
  private:
-  LoadedScenario load(const Json& scenario, const std::vector<std::string>& sets) {
+  Plan load(const Json& scenario, const std::vector<std::string>& sets) {
     static constexpr const char* kInline = "<request>";
     const bool text = scenario.is_string() && scenario.get<std::string>().find('\n') != std::string::npos;
     if (!scenario.is_object() && !scenario.is_string())
       refuse_line("scenario", "scenario is neither a name, a path, YAML text nor an object", "");
     if (scenario.is_string() && !text)
-      return load_scenario(resolve_scenario(path_of(scenario), roots_), sets, roots_, files_);
+      return resolve(read_job(resolve_scenario(path_of(scenario), roots_), sets, roots_, files_));
     files_.hold(kInline, text ? scenario.get<std::string>() : yaml_of(scenario));
-    return load_scenario(kInline, sets, roots_, files_);
+    return resolve(read_job(kInline, sets, roots_, files_));
   }
   static std::string path_of(const Json& scenario) {
     const auto path = scenario.get<std::string>();
@@ -174,7 +174,7 @@ class Batch {
     return path;
   }
 
-  EngineOptions engine_;
+  StepOptions engine_;
   const DataRoots& roots_;
   ScenarioFiles files_;
 };
@@ -194,9 +194,7 @@ int command_batch(const Invocation& invocation, std::ostream& out) {
       "{\"id\": ..., \"error\": [{code, message, key, file, line, column, hint}]}. A file is read once.",
       0, 0};
   if (!parse_words(invocation.words, help, options, out)) return kDone;
-  engine_by_name(engine.engine);
-  fold_by_name(engine.fold);
-  Batch batch(engine, invocation.roots);
+  Batch batch(step_options(engine), invocation.roots);
   for (std::string line; next_line(line);) {
     if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
     const std::string answer = batch.answer(line).dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";

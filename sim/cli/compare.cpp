@@ -15,8 +15,8 @@ namespace {
 
 struct Run {
   std::string label;
-  LoadedScenario loaded;
-  Rehearsed done;
+  Plan plan;
+  Step step;
 };
 
 Run simulated(const CommonOptions& common, const std::string& input, const Variant& variant,
@@ -25,9 +25,9 @@ Run simulated(const CommonOptions& common, const std::string& input, const Varia
   one.input = input;
   one.sets.insert(one.sets.end(), variant.sets.begin(), variant.sets.end());
   Run run;
-  run.loaded = load(one, roots);
-  run.label = run.loaded.scenario.name + (variant.text.empty() ? "" : " with " + variant.text);
-  run.done = simulate(run.loaded, engine);
+  run.plan = load(one, roots);
+  run.label = run.plan.scenario.name + (variant.text.empty() ? "" : " with " + variant.text);
+  run.step = simulate(run.plan, step_options(engine));
   return run;
 }
 
@@ -56,10 +56,10 @@ int command_compare(const Invocation& invocation, std::ostream& out) {
     throw InputErrors(InputError{
         {}, "", "E-CLI", "there is nothing to compare with", "name another scenario, or --with 'KEY=VALUE'"});
   std::vector<ComparedRun> compared;
-  for (const auto& run : runs) compared.push_back({run.label, &run.done.report, &run.loaded.scenario});
+  for (const auto& run : runs) compared.push_back({run.label, &run.step.report, &run.plan.scenario});
   emit(common, to_comparison_table(compared, table_style()), to_comparison_json(compared), out);
   const bool fit =
-      std::all_of(runs.begin(), runs.end(), [](const Run& run) { return run.done.report.memory.fits; });
+      std::all_of(runs.begin(), runs.end(), [](const Run& run) { return run.step.report.memory.fits; });
   return fit ? kDone : kVerdictFails;
 }
 

@@ -9,9 +9,9 @@ namespace rehearse {
 namespace {
 
 // Runs that a variant of the scenario can be put to; a variant that the checks refuse has no figure.
-std::optional<double> try_variant(Scenario scenario, const EngineOptions& options) {
+std::optional<double> try_variant(Scenario scenario, const StepOptions& options) {
   try {
-    return step_time_of(std::move(scenario), options);
+    return simulate(resolve(std::move(scenario)), options).report.step_time_s;
   } catch (const InputErrors&) {
     return std::nullopt;
   }
@@ -37,7 +37,7 @@ std::string order_name(const std::array<Axis, 3>& order) {
   return std::string(names[int(order[0])]) + "-" + names[int(order[1])] + "-" + names[int(order[2])];
 }
 
-OtherRuns other_runs(const Scenario& s, const EngineOptions& options) {
+OtherRuns other_runs(const Scenario& s, const StepOptions& options) {
   OtherRuns runs;
   if (s.layout.pp > 1) {
     runs.gpipe_step_s = try_variant(with_schedule(s, "gpipe"), options);
@@ -71,11 +71,12 @@ int command_ledger(const Invocation& invocation, std::ostream& out) {
       "ledger", "SCENARIO",
       "Prints what each axis cuts, sends and saves, simulated beside closed form, and settles the sayings."};
   if (!parse_words(invocation, help, extra, common, out)) return kDone;
-  const LoadedScenario loaded = load(common, invocation.roots);
-  const Rehearsed done = simulate(loaded, engine);
-  const auto settled = sayings(loaded.scenario, done.report, other_runs(loaded.scenario, engine));
-  emit(common, to_ledger_table(done.report, loaded.scenario, settled, table_style()),
-       to_ledger_json(done.report, loaded.scenario, settled), out);
+  const Plan plan = load(common, invocation.roots);
+  const StepOptions how = step_options(engine);
+  const Step step = simulate(plan, how);
+  const auto settled = sayings(plan.scenario, step.report, other_runs(plan.scenario, how));
+  emit(common, to_ledger_table(step.report, plan.scenario, settled, table_style()),
+       to_ledger_json(step.report, plan.scenario, settled), out);
   return kDone;
 }
 

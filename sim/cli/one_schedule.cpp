@@ -54,9 +54,9 @@ void run(Compared& compared, Scenario s, const CompareOptions& options) {
     const double live = std::floor(live_that_fit(s, *options.memory));
     s.max_live = std::clamp(live, 1.0, double(s.micro_batches()) * s.layout.chunks);
   }
-  Schedule order = make_schedule(s);
-  Rehearsed done = simulate(s, order, options.engine);
-  compared.scenario = std::move(s), compared.order = std::move(order), compared.done = std::move(done);
+  Schedule schedule = make_schedule(s);
+  compared.plan = {std::move(s), std::move(schedule), {}};
+  compared.step = simulate(compared.plan, step_options(options.engine));
 }
 
 void run_in_memory(Compared& compared, const Scenario& s, const CompareOptions& options) {
@@ -76,8 +76,8 @@ void run_in_memory(Compared& compared, const Scenario& s, const CompareOptions& 
       continue;
     }
     ran = true;
-    if (other.done.report.memory.peak_bytes > *options.memory) continue;
-    if (best.schedule.empty() || other.done.report.step_time_s < best.done.report.step_time_s)
+    if (other.step.report.memory.peak_bytes > *options.memory) continue;
+    if (best.schedule.empty() || other.step.report.step_time_s < best.step.report.step_time_s)
       best = std::move(other);
   }
   if (!ran && first) throw InputErrors(*first);

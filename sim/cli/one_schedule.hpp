@@ -9,9 +9,8 @@ namespace rehearse {
 struct Compared {
   std::string schedule;
   std::string refused, why;  // a code and its message; empty where it ran
-  Scenario scenario;         // as it ran: chunks, placement, size of the micro-batches
-  Rehearsed done;
-  Schedule order;
+  Plan plan;                 // as it ran: chunks, placement, size of the micro-batches
+  Step step;
   bool split = false;  // runs I and W, whose times come from the kernels of the backward
 };
 

@@ -26,10 +26,10 @@ bool parse_words(const Invocation& invocation, const CommandHelp& help,
   return true;
 }
 
-LoadedScenario load(const CommonOptions& options, const DataRoots& roots) {
-  LoadedScenario loaded = load_scenario(resolve_scenario(options.input, roots), options.sets, roots);
-  print_warnings(loaded.scenario.warnings, options.quiet);
-  return loaded;
+Plan load(const CommonOptions& options, const DataRoots& roots) {
+  Plan plan = resolve(read_job(resolve_scenario(options.input, roots), options.sets, roots));
+  print_warnings(plan.scenario.warnings, options.quiet);
+  return plan;
 }
 
 void print_warnings(const std::vector<Warning>& warnings, bool quiet) {

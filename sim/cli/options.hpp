@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sim/io/scenario.hpp"
+#include "sim/step/plan.hpp"
 #include "sim/words/words.hpp"
 
 namespace rehearse {
@@ -30,7 +31,7 @@ bool parse_words(const Invocation& invocation, const CommandHelp& help,
                  std::ostream& out);
 
 // Reads the scenario with its settings and prints its warnings to stderr, once each, unless --quiet.
-LoadedScenario load(const CommonOptions& options, const DataRoots& roots);
+Plan load(const CommonOptions& options, const DataRoots& roots);
 
 void print_warnings(const std::vector<Warning>& warnings, bool quiet);
 

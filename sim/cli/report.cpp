@@ -89,17 +89,16 @@ void add_figure(Results& results, const std::string& run, const std::string& wha
 void add_simulated(Results& results, const std::string& input, const ReportOptions& options,
                    const DataRoots& roots) {
   const std::string path = resolve_scenario(input, roots);
-  const LoadedScenario loaded = load_scenario(path, options.sets, roots);
-  print_warnings(loaded.scenario.warnings, options.quiet);
-  const Rehearsed done = simulate(loaded, options.engine);
-  const Report& report = done.report;
-  results.page.runs.push_back(page_run(input, path == "-" ? "" : read_file(path), options.sets,
-                                       loaded.scenario, report,
-                                       page_timeline(done.graph, done.timeline, loaded.schedule)));
+  const Plan plan = resolve(read_job(path, options.sets, roots));
+  print_warnings(plan.scenario.warnings, options.quiet);
+  const Step step = simulate(plan, step_options(options.engine));
+  const Report& report = step.report;
+  results.page.runs.push_back(page_run(input, path == "-" ? "" : read_file(path), options.sets, plan.scenario,
+                                       report, page_timeline(step.graph, step.timeline, plan.schedule)));
   results.runs.push_back(figure_run(report));
   if (options.svg.empty()) return;
-  const SvgPanel panel{fmt::format("{}: step {:.4g} s", report.name, report.step_time_s), loaded.schedule,
-                       action_spans(done.graph, done.timeline, loaded.schedule)};
+  const SvgPanel panel{fmt::format("{}: step {:.4g} s", report.name, report.step_time_s), plan.schedule,
+                       action_spans(step.graph, step.timeline, plan.schedule)};
   add_figure(results, report.name, "timeline", draw_svg({panel}));
   add_figure(results, report.name, "memory", memory_svg(report.memory, report.step_time_s));
 }

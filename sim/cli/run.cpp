@@ -134,14 +134,14 @@ std::vector<RankId> parse_ranks(const std::string& text) {
   return ranks;
 }
 
-void write_trace(const RunOptions& options, const Scenario& scenario, const Rehearsed& done, bool quiet) {
+void write_trace(const RunOptions& options, const Scenario& scenario, const Step& step, bool quiet) {
   const ParallelLayout layout(scenario.layout);
   const TraceOptions trace{options.trace_detail == "kernel" ? TraceDetail::kernel : TraceDetail::chunk,
                            parse_ranks(options.trace_ranks)};
   const bool folder = options.trace.ends_with('/');
   const auto write = folder ? write_trace_dir : write_trace_file;
   const TraceSize size =
-      write(options.trace, scenario, layout, done.graph, done.timeline, done.report.memory, trace);
+      write(options.trace, scenario, layout, step.graph, step.timeline, step.report.memory, trace);
   print_warnings(trace_warnings(size, trace), quiet);
   if (!quiet)
     std::cerr << fmt::format("trace: {}, {} events, {:.1f} MB of JSON\n", options.trace, size.events,
@@ -149,11 +149,11 @@ void write_trace(const RunOptions& options, const Scenario& scenario, const Rehe
 }
 
 // --stop-after: the text form of one step on the way, in place of the report.
-int dump_form(const RunOptions& options, const LoadedScenario& loaded, std::ostream& out) {
+int dump_form(const RunOptions& options, const Plan& plan, std::ostream& out) {
   std::string text;
   if (options.stop_after == "layout") {
-    const ParallelLayout layout(loaded.scenario.layout);
-    const Fabric fabric(loaded.scenario.cluster);
+    const ParallelLayout layout(plan.scenario.layout);
+    const Fabric fabric(plan.scenario.cluster);
     text = "rank,gpu,node,tp,cp,pp,dp\n";
     for (int r = 0; r < layout.ranks(); ++r) {
       const auto c = layout.coordinates(RankId(r));
@@ -162,10 +162,9 @@ int dump_form(const RunOptions& options, const LoadedScenario& loaded, std::ostr
           fmt::format("{},{},{},{},{},{},{}\n", r, gpu.value, fabric.node_of(gpu), c.tp, c.cp, c.pp, c.dp);
     }
   } else if (options.stop_after == "schedule") {
-    text = to_csv(loaded.schedule);
+    text = to_csv(plan.schedule);
   } else {
-    const TaskGraph graph =
-        lower(loaded.scenario, loaded.schedule, {.fold = fold_by_name(options.engine.fold)});
+    const TaskGraph graph = lower(plan.scenario, plan.schedule, {.fold = fold_by_name(options.engine.fold)});
     text = options.stop_after == "graph" ? dump(graph)
                                          : dump(graph, engine_by_name(options.engine.engine)(graph));
   }
@@ -227,16 +226,16 @@ int command_run(const Invocation& invocation, std::ostream& out) {
   check_options(options, common);
   std::vector<Expectation> expectations;
   for (const auto& text : options.expect) expectations.push_back(parse_expectation(text));
-  const LoadedScenario loaded = load(common, invocation.roots);
-  if (!options.stop_after.empty()) return dump_form(options, loaded, out);
-  Rehearsed done = simulate(loaded, options.engine);
-  if (!options.trace.empty()) write_trace(options, loaded.scenario, done, common.quiet);
-  if (!options.links.empty()) write_output(options.links, to_csv(done.links, done.report.step_time_s), out);
-  done.report.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
-  const std::string json = to_json(done.report, loaded.scenario);
+  const Plan plan = load(common, invocation.roots);
+  if (!options.stop_after.empty()) return dump_form(options, plan, out);
+  Step step = simulate(plan, step_options(options.engine));
+  if (!options.trace.empty()) write_trace(options, plan.scenario, step, common.quiet);
+  if (!options.links.empty()) write_output(options.links, to_csv(step.links, step.report.step_time_s), out);
+  step.report.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+  const std::string json = to_json(step.report, plan.scenario);
   const bool expected = check_expectations(expectations, json);
-  emit(common, to_table(done.report, loaded.scenario, table_style()), json, out);
-  return done.report.memory.fits && expected ? kDone : kVerdictFails;
+  emit(common, to_table(step.report, plan.scenario, table_style()), json, out);
+  return step.report.memory.fits && expected ? kDone : kVerdictFails;
 }
 
 }  // namespace rehearse

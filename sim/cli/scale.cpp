@@ -96,12 +96,12 @@ int command_scale(const Invocation& invocation, std::ostream& out) {
   request.engine = engine_row(options.engine);
   request.jobs = read_jobs(options.jobs);
   const auto sizes = read_sizes(options.gpus);
-  const LoadedScenario loaded = load(options.common, invocation.roots);
+  const Plan plan = load(options.common, invocation.roots);
   request.base = resolve_scenario(options.common.input, invocation.roots);
   if (request.base == "-") refuse("scale reads its scenario many times, and standard input once", "");
   const auto results =
       run_all(request, sizes, options.strong, options.weak, invocation.roots, options.common.quiet);
-  emit(options.common, scale_table(loaded.scenario.name, results), scale_json(loaded.scenario.name, results),
+  emit(options.common, scale_table(plan.scenario.name, results), scale_json(plan.scenario.name, results),
        out);
   const bool any =
       std::any_of(results.begin(), results.end(), [](const auto& r) { return r.best.has_value(); });

@@ -140,12 +140,12 @@ std::string to_table(const Schedule& schedule, const PipelineFigures& figures, s
 }
 
 // A schedule that searches does so at the costs given.
-void search_at(const StageCosts& costs, LoadedScenario& loaded) {
-  const auto* row = find_schedule(loaded.scenario.schedule);
+void search_at(const StageCosts& costs, Plan& plan) {
+  const auto* row = find_schedule(plan.scenario.schedule);
   if (row == nullptr || !row->value.searches) return;
-  const PipelineShape& shape = loaded.schedule.shape;
-  BuildOptions options{.costs = schedule_costs(shape, costs), .max_live = loaded.scenario.max_live};
-  loaded.schedule = build_schedule(row->name, shape, options);
+  const PipelineShape& shape = plan.schedule.shape;
+  BuildOptions options{.costs = schedule_costs(shape, costs), .max_live = plan.scenario.max_live};
+  plan.schedule = build_schedule(row->name, shape, options);
 }
 
 }  // namespace
@@ -155,21 +155,21 @@ int command_schedule(const Invocation& invocation, std::ostream& out) {
   if (!read_options(invocation, options, out)) return kDone;
   const GridStyle style = style_for(options);
   const Engine engine = engine_by_name(options.engine);
-  LoadedScenario loaded = load(options.common, invocation.roots);
-  if (options.costs) search_at(*options.costs, loaded);
-  const auto bound = bound_of(loaded.schedule, options);
+  Plan plan = load(options.common, invocation.roots);
+  if (options.costs) search_at(*options.costs, plan);
+  const auto bound = bound_of(plan.schedule, options);
 
   const TaskGraph graph =
-      options.costs ? lower_costs(loaded.schedule, *options.costs) : lower(loaded.scenario, loaded.schedule);
+      options.costs ? lower_costs(plan.schedule, *options.costs) : lower(plan.scenario, plan.schedule);
   const Timeline timeline = engine(graph);
-  const PipelineFigures figures = pipeline_figures(graph, timeline, loaded.schedule);
+  const PipelineFigures figures = pipeline_figures(graph, timeline, plan.schedule);
   if (!options.csv.empty())
-    write_output(options.csv, find_named(kCsvForms, options.csv_form)->value(loaded.schedule), out);
+    write_output(options.csv, find_named(kCsvForms, options.csv_form)->value(plan.schedule), out);
   const std::string table =
       options.csv == "-" ? ""
-                         : draw_grid(loaded.schedule, action_spans(graph, timeline, loaded.schedule), style) +
-                               to_table(loaded.schedule, figures, bound);
-  emit(options.common, table, to_json(loaded.schedule, figures, bound), out);
+                         : draw_grid(plan.schedule, action_spans(graph, timeline, plan.schedule), style) +
+                               to_table(plan.schedule, figures, bound);
+  emit(options.common, table, to_json(plan.schedule, figures, bound), out);
   return kDone;
 }
 

@@ -98,7 +98,7 @@ double sent_bytes(const Report& report) {
 Json entry_of(const Compared& compared) {
   if (!compared.refused.empty())
     return {{"schedule", compared.schedule}, {"refused", compared.refused}, {"why", compared.why}};
-  const Report& r = compared.done.report;
+  const Report& r = compared.step.report;
   Json stages = Json::array();
   for (const auto& stage : r.memory.stages) stages.push_back(stage.peak.total());
   Json entry{{"schedule", compared.schedule},
@@ -106,9 +106,9 @@ Json entry_of(const Compared& compared) {
              {"bubble_fraction", r.bubble_fraction},
              {"peak_bytes", r.memory.peak_bytes},
              {"fits", r.memory.fits},
-             {"chunks", compared.scenario.layout.chunks},
-             {"micro", compared.scenario.batch.micro},
-             {"micro_batches", compared.scenario.micro_batches()},
+             {"chunks", compared.plan.scenario.layout.chunks},
+             {"micro", compared.plan.scenario.batch.micro},
+             {"micro_batches", compared.plan.scenario.micro_batches()},
              {"pipeline",
               {{"makespan_s", r.pipeline.makespan_s},
                {"bubble_fraction", r.pipeline.bubble_fraction},
@@ -119,7 +119,7 @@ Json entry_of(const Compared& compared) {
              {"bytes_sent_per_rank", sent_bytes(r)},
              {"exposed_pp_s", r.account[size_t(Part::exposed_pp)]}};
   if (compared.split) entry["backward_split"] = "derived from the shapes of the GEMMs";
-  if (!compared.order.note.empty()) entry["note"] = compared.order.note;
+  if (!compared.plan.schedule.note.empty()) entry["note"] = compared.plan.schedule.note;
   return entry;
 }
 
@@ -137,17 +137,17 @@ std::string to_table(const std::vector<Compared>& all, const Scenario& s, const 
       text += fmt::format("{:<18} refused: {} [{}]\n", shown(c.schedule), c.why, c.refused);
       continue;
     }
-    const Report& r = c.done.report;
+    const Report& r = c.step.report;
     double least = r.memory.peak_bytes;
     for (const auto& stage : r.memory.stages) least = std::min(least, stage.peak.total());
     const auto& live = r.pipeline.peak_live;
     text += fmt::format("{:<18} {:>2} {:>5} {:>9.4g} {:>8.2f} {:>8.2f} {:>10} {:>22} {:>10.4g}{}\n",
-                        shown(c.schedule), c.scenario.layout.chunks, c.scenario.batch.micro, r.step_time_s,
-                        100 * r.bubble_fraction, r.memory.peak_bytes / kGibi,
+                        shown(c.schedule), c.plan.scenario.layout.chunks, c.plan.scenario.batch.micro,
+                        r.step_time_s, 100 * r.bubble_fraction, r.memory.peak_bytes / kGibi,
                         *std::max_element(live.begin(), live.end()),
                         fmt::format("{:.2f}-{:.2f}", least / kGibi, r.memory.peak_bytes / kGibi),
                         pp_bytes(r) / 1e9, r.memory.fits ? "" : "  does not fit");
-    if (r.memory.fits && (!fastest || r.step_time_s < fastest->done.report.step_time_s)) fastest = &c;
+    if (r.memory.fits && (!fastest || r.step_time_s < fastest->step.report.step_time_s)) fastest = &c;
   }
   text += fastest ? fmt::format("\nfastest that fits {:.4g} GiB: {}\n", s.profile->memory_bytes.value / kGibi,
                                 fastest->schedule)
@@ -155,12 +155,12 @@ std::string to_table(const std::vector<Compared>& all, const Scenario& s, const 
   if (std::any_of(all.begin(), all.end(), [](const Compared& c) { return c.split && c.refused.empty(); }))
     text += "where the backward is split, its parts are derived from the shapes of the GEMMs\n";
   for (const auto& c : all)
-    if (!c.order.note.empty()) text += fmt::format("{}: {}\n", c.schedule, c.order.note);
+    if (!c.plan.schedule.note.empty()) text += fmt::format("{}: {}\n", c.schedule, c.plan.schedule.note);
   return text;
 }
 
 std::vector<std::vector<ActionSpan>> spans_of(const Compared& c) {
-  return action_spans(c.done.graph, c.done.timeline, c.order);
+  return action_spans(c.step.graph, c.step.timeline, c.plan.schedule);
 }
 
 // Lines of two texts beside each other.
@@ -182,7 +182,7 @@ std::string grids(const std::vector<Compared>& all, int width) {
   std::vector<std::string> drawn;
   for (const auto& c : all)
     if (c.refused.empty())
-      drawn.push_back(c.schedule + "\n" + draw_grid(c.order, spans_of(c), {.width = width / 2 - 2}));
+      drawn.push_back(c.schedule + "\n" + draw_grid(c.plan.schedule, spans_of(c), {.width = width / 2 - 2}));
   std::string text;
   for (size_t i = 0; i < drawn.size(); i += 2)
     text += "\n" + beside(drawn[i], i + 1 < drawn.size() ? drawn[i + 1] : "", size_t(width / 2 - 1));
@@ -193,10 +193,10 @@ std::string svg_of(const std::vector<Compared>& all) {
   std::vector<SvgPanel> panels;
   for (const auto& c : all)
     if (c.refused.empty()) {
-      const Report& r = c.done.report;
+      const Report& r = c.step.report;
       panels.push_back({fmt::format("{}: step {:.4g} s, bubble {:.2f} %, {:.2f} GiB", c.schedule,
                                     r.step_time_s, 100 * r.bubble_fraction, r.memory.peak_bytes / kGibi),
-                        c.order, spans_of(c)});
+                        c.plan.schedule, spans_of(c)});
     }
   return draw_svg(panels);
 }
@@ -208,26 +208,27 @@ int command_schedules(const Invocation& invocation, std::ostream& out) {
   if (!read_options(invocation, options, out)) return kDone;
   names_of(options.names, "");
   engine_by_name(options.compare.engine.engine), fold_by_name(options.compare.engine.fold);
-  const LoadedScenario loaded = load_without_schedule(
-      resolve_scenario(options.common.input, invocation.roots), options.common.sets, invocation.roots);
-  print_warnings(loaded.scenario.warnings, options.common.quiet);
-  const auto names = names_of(options.names, loaded.scenario.schedule);
-  if (!options.memory.empty()) options.compare.memory = memory_of(options.memory, loaded.scenario);
+  // The scenario's own schedule is neither built nor held against its chunks.
+  Job job = read_job(resolve_scenario(options.common.input, invocation.roots), options.common.sets,
+                     invocation.roots);
+  check(job.scenario, job.places);
+  print_warnings(job.scenario.warnings, options.common.quiet);
+  const auto names = names_of(options.names, job.scenario.schedule);
+  if (!options.memory.empty()) options.compare.memory = memory_of(options.memory, job.scenario);
   const bool progress = !options.common.quiet && isatty(STDERR_FILENO) == 1;
   std::vector<Compared> all;
   for (const auto& name : names) {
     if (progress) std::cerr << "\r\x1b[K" << name;
-    all.push_back(compare_one(loaded.scenario, name, options.compare));
+    all.push_back(compare_one(job.scenario, name, options.compare));
   }
   if (progress) std::cerr << "\r\x1b[K";
-  Json json{{"scenario", loaded.scenario.name},
-            {"stages", loaded.scenario.layout.pp},
-            {"schedules", Json::array()}};
+  Json json{
+      {"scenario", job.scenario.name}, {"stages", job.scenario.layout.pp}, {"schedules", Json::array()}};
   for (const auto& compared : all) json["schedules"].push_back(entry_of(compared));
   if (!options.svg.empty()) write_output(options.svg, svg_of(all), out);
   std::string table;
   if (options.svg != "-")
-    table = to_table(all, loaded.scenario, options) + (options.grid ? grids(all, options.width) : "");
+    table = to_table(all, job.scenario, options) + (options.grid ? grids(all, options.width) : "");
   emit(options.common, table, json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n", out);
   return kDone;
 }

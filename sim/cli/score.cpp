@@ -1,5 +1,5 @@
 // rehearse score: predictions against a file of measured steps.
-#include "sim/report/score.hpp"
+#include "sim/study/score.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -9,14 +9,13 @@
 
 #include "sim/cli/commands.hpp"
 #include "sim/cli/simulate.hpp"
-#include "sim/graph/schedules.hpp"
-#include "sim/io/truth.hpp"
+#include "sim/study/truth.hpp"
 
 namespace rehearse {
 
 namespace {
 
-ScoredRow predict(const TruthRow& row, const EngineOptions& options) {
+ScoredRow predict(const TruthRow& row, const StepOptions& options) {
   ScoredRow scored{.id = row.id,
                    .family = row.family,
                    .sweep = row.sweep,
@@ -24,12 +23,10 @@ ScoredRow predict(const TruthRow& row, const EngineOptions& options) {
                    .skipped = row.skipped,
                    .refused = row.refused};
   if (!row.scenario) return scored;
-  Scenario s = *row.scenario;
   try {
-    const auto schedule = make_schedule(s);
-    const Rehearsed done = simulate(s, schedule, options);
-    scored.predicted_s = done.report.step_time_s;
-    scored.fits = done.report.memory.fits;
+    const Step step = simulate(resolve(*row.scenario), options);
+    scored.predicted_s = step.report.step_time_s;
+    scored.fits = step.report.memory.fits;
   } catch (const InputErrors& e) {
     scored.skipped = e.errors.front().code + ": " + e.errors.front().message;
   }
@@ -55,18 +52,19 @@ int command_score(const Invocation& invocation, std::ostream& out) {
     throw InputErrors(errors);
   std::cerr << InputErrors::format(errors);
   const bool progress = !common.quiet && isatty(STDERR_FILENO) == 1;
+  const StepOptions options = step_options(engine);
   std::vector<ScoredRow> rows;
   int tier_c = 0, other_kind = 0;
   for (size_t i = 0; i < truth.size(); ++i) {
     if (progress) std::cerr << fmt::format("\r{} of {} rows ", i + 1, truth.size());
     if (truth[i].refused)
-      rows.push_back(predict(truth[i], engine));
+      rows.push_back(predict(truth[i], options));
     else if (truth[i].kind != "iteration")
       ++other_kind;
     else if (truth[i].tier != "A" && truth[i].tier != "B")
       ++tier_c;
     else
-      rows.push_back(predict(truth[i], engine));
+      rows.push_back(predict(truth[i], options));
   }
   if (progress) std::cerr << "\r\x1b[K";
   const Score score = score_rows(std::move(rows), tier_c, other_kind);

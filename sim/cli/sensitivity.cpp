@@ -49,15 +49,15 @@ int command_sensitivity(const Invocation& invocation, std::ostream& out) {
   if (!parse_words(invocation, help, extra, common, out)) return kDone;
   const auto list = read_factors(factors);
   const Engine replay = engine_by_name(engine);
-  const LoadedScenario loaded = load(common, invocation.roots);
-  std::optional<LoadedScenario> other;
+  const Plan plan = load(common, invocation.roots);
+  std::optional<Plan> other;
   if (!against.empty()) {
     CommonOptions varied = common;
     const auto variant = read_variant("--against", against);
     varied.sets.insert(varied.sets.end(), variant.sets.begin(), variant.sets.end());
     other = load(varied, invocation.roots);
   }
-  const auto curves = sensitivity(loaded.scenario, list, replay, other ? &other->scenario : nullptr);
+  const auto curves = sensitivity(plan.scenario, list, replay, other ? &other->scenario : nullptr);
   std::string table = to_sensitivity_table(curves, table_style());
   if (other) {
     const bool any =
@@ -65,7 +65,7 @@ int command_sensitivity(const Invocation& invocation, std::ostream& out) {
     table += any ? "\nbreak-even: the factor at which " + against + " changes places with the scenario\n"
                  : "\nbreak-even: none; " + against + " stays on its side of the scenario\n";
   }
-  emit(common, loaded.scenario.name + ": " + table, to_sensitivity_json(loaded.scenario.name, curves), out);
+  emit(common, plan.scenario.name + ": " + table, to_sensitivity_json(plan.scenario.name, curves), out);
   return kDone;
 }
 

@@ -6,8 +6,6 @@
 #include <cstdlib>
 
 #include "sim/base/text.hpp"
-#include "sim/graph/schedules.hpp"
-#include "sim/spec/check.hpp"
 
 namespace rehearse {
 
@@ -39,38 +37,8 @@ bool fold_by_name(const std::string& name) {
       {}, "--fold", "E-CLI", "--fold takes auto or off, not " + quote(name), suggest(name, names)});
 }
 
-Rehearsed simulate(const Scenario& scenario, const Schedule& schedule, const EngineOptions& options) {
-  const Engine engine = engine_by_name(options.engine);
-  Rehearsed done;
-  done.graph = lower(scenario, schedule, {.fold = fold_by_name(options.fold)});
-  done.timeline = engine(done.graph);
-  done.timeline.step = step_time(done.graph, done.timeline);
-  done.report = make_report(scenario, schedule, done.graph, done.timeline);
-  done.links = link_loads(scenario, done.graph, done.timeline);
-  done.report.link_classes = link_classes(done.links, done.timeline.step);
-  done.report.most_loaded = most_loaded(done.links, 3);
-  return done;
-}
-
-Rehearsed simulate(const LoadedScenario& loaded, const EngineOptions& options) {
-  try {
-    return simulate(loaded.scenario, loaded.schedule, options);
-  } catch (const InputErrors& found) {
-    auto errors = found.errors;
-    for (auto& error : errors)
-      if (error.place.file.empty() && loaded.places.given(error.key_path))
-        error.place = loaded.places.find(error.key_path);
-    throw InputErrors(std::move(errors));
-  }
-}
-
-double step_time_of(Scenario scenario, const EngineOptions& options) {
-  scenario.layout.placement = Placement::looped;
-  place_chunks(scenario, {.chunks = true});
-  check(scenario);
-  const auto schedule = make_schedule(scenario);
-  const TaskGraph graph = lower(scenario, schedule, {.fold = fold_by_name(options.fold)});
-  return step_time(graph, engine_by_name(options.engine)(graph));
+StepOptions step_options(const EngineOptions& options) {
+  return {.engine = engine_by_name(options.engine), .lower = {.fold = fold_by_name(options.fold)}};
 }
 
 TableStyle table_style() {

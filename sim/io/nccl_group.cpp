@@ -7,8 +7,8 @@
 #include <set>
 
 #include "sim/base/text.hpp"
-#include "sim/cost/collectives.hpp"
 #include "sim/io/nccl_log.hpp"
+#include "sim/spec/bus_factor.hpp"
 #include "sim/spec/names.hpp"
 
 namespace rehearse {

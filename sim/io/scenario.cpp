@@ -3,7 +3,6 @@
 #include <filesystem>
 
 #include "sim/base/file.hpp"
-#include "sim/graph/schedules.hpp"
 #include "sim/io/model.hpp"
 #include "sim/io/overrides.hpp"
 #include "sim/io/scenario_parts.hpp"
@@ -189,31 +188,6 @@ void read_keys(DocNode& root, Scenario& scenario, Context& context) {
   if (scenario.batch.sequence == 0) scenario.batch.sequence = scenario.model.sequence;
 }
 
-// Errors about the schedule get the place of the key that names it, unless they stand in its own file.
-[[noreturn]] void throw_placed(const InputErrors& found, const Places& places) {
-  auto errors = found.errors;
-  for (auto& error : errors) {
-    if (!error.place.file.empty()) continue;
-    const std::string key = error.code == "E-SCHEDULE-CHUNKS"      ? "layout.chunks"
-                            : error.code == "E-SCHEDULE-PLACEMENT" ? "layout.placement"
-                            : error.code == "E-SCHEDULE-LIVE" || error.code == "E-SCHEDULE-CAP"
-                                ? "max_live"
-                                : error.key_path;
-    error.place = places.find(places.given(key) ? key : "schedule");
-  }
-  throw InputErrors(std::move(errors));
-}
-
-// Only a whole backward holds what a collective of tensor parallelism runs beside.
-void warn_of_split_backwards(Scenario& scenario, const Schedule& schedule) {
-  if (!scenario.overlap.tp || scenario.layout.tp == 1) return;
-  for (const auto& stage : schedule.stages)
-    for (const Action& action : stage)
-      if (action.kind == ActionKind::backward) return;
-  scenario.warnings.push_back(
-      {"W-NO-EFFECT", "overlap.tp has no effect: the schedule runs input and weight gradients apart"});
-}
-
 ReadScenario read(const std::string& path, const std::vector<std::string>& sets, Context& context) {
   ReadScenario done;
   done.root = context.files.document(path);
@@ -246,47 +220,19 @@ std::vector<std::string> files_of_scenario(const std::string& path, const std::v
   return read(path, sets, context).files;
 }
 
-static LoadedScenario with_places(ReadScenario done) {
-  LoadedScenario loaded;
-  loaded.scenario = std::move(done.scenario);
-  loaded.places.whole = place_of(done.root.mark);
-  note_places(done.root, "", loaded.places);
-  note_places(merge_cluster(*done.root.find("cluster")), "cluster", loaded.places);
-  return loaded;
+Job read_job(const std::string& path, const std::vector<std::string>& sets, const DataRoots& roots,
+             ScenarioFiles& files) {
+  ReadScenario done = read_scenario(path, sets, roots, files);
+  Job job{std::move(done.scenario), {}};
+  job.places.whole = place_of(done.root.mark);
+  note_places(done.root, "", job.places);
+  note_places(merge_cluster(*done.root.find("cluster")), "cluster", job.places);
+  return job;
 }
 
-LoadedScenario load_scenario(const std::string& path, const std::vector<std::string>& sets,
-                             const DataRoots& roots, ScenarioFiles& files) {
-  LoadedScenario loaded = with_places(read_scenario(path, sets, roots, files));
-  Scenario& scenario = loaded.scenario;
-  try {
-    place_chunks(scenario, {.chunks = loaded.places.given("layout.chunks"),
-                            .placement = loaded.places.given("layout.placement")});
-  } catch (const InputErrors& found) {
-    throw_placed(found, loaded.places);
-  }
-  check(scenario, loaded.places);
-  try {
-    loaded.schedule = make_schedule(scenario);
-  } catch (const InputErrors& found) {
-    throw_placed(found, loaded.places);
-  }
-  warn_of_split_backwards(scenario, loaded.schedule);
-  return loaded;
-}
-
-LoadedScenario load_without_schedule(const std::string& path, const std::vector<std::string>& sets,
-                                     const DataRoots& roots) {
+Job read_job(const std::string& path, const std::vector<std::string>& sets, const DataRoots& roots) {
   ScenarioFiles files;
-  LoadedScenario loaded = with_places(read_scenario(path, sets, roots, files));
-  check(loaded.scenario, loaded.places);
-  return loaded;
-}
-
-LoadedScenario load_scenario(const std::string& path, const std::vector<std::string>& sets,
-                             const DataRoots& roots) {
-  ScenarioFiles files;
-  return load_scenario(path, sets, roots, files);
+  return read_job(path, sets, roots, files);
 }
 
 }  // namespace rehearse

@@ -6,8 +6,8 @@
 #include <map>
 
 #include "sim/graph/fold.hpp"
-#include "sim/graph/lower.hpp"
 #include "sim/io/scenario.hpp"
+#include "sim/step/step.hpp"
 
 namespace rehearse {
 
@@ -86,9 +86,9 @@ struct Pricer::Impl {
     return fold;
   }
 
-  Outcome simulate(const Scenario& scenario, const Schedule& schedule) {
+  Outcome simulate(const Plan& plan) {
     Report report;
-    report.memory = planned_memory(scenario, schedule);
+    report.memory = planned_memory(plan.scenario, plan.schedule);
     Outcome outcome;
     outcome.stage_peak_bytes = peaks_of(report.memory);
     if (!report.memory.fits) {
@@ -96,12 +96,12 @@ struct Pricer::Impl {
       outcome.figures = figures_of(report, true);
       return outcome;
     }
-    const Fold& folded = fold_of(scenario);
+    const Fold& folded = fold_of(plan.scenario);
     const auto run = [&](Engine replay) {
-      const TaskGraph graph = lower(scenario, schedule, {.known_fold = &folded});
-      Timeline timeline = replay(graph);
-      timeline.step = step_time(graph, timeline);
-      return figures_of(make_report(scenario, schedule, graph, timeline, report.memory), false);
+      const Step step = rehearse::simulate(
+          plan,
+          {.engine = replay, .lower = {.known_fold = &folded}, .memory = &report.memory, .links = false});
+      return figures_of(step.report, false);
     };
     outcome.verdict = Verdict::simulated;
     outcome.figures = engine.value == run_simgrid ? numbers_from_child([&] { return run(run_simgrid_here); })
@@ -133,8 +133,7 @@ Pricer::~Pricer() = default;
 Outcome Pricer::price(const Point& point) {
   Outcome outcome;
   try {
-    const auto loaded = load_scenario(impl_->base, impl_->sets_of(point), impl_->roots, impl_->files);
-    return impl_->simulate(loaded.scenario, loaded.schedule);
+    return impl_->simulate(resolve(read_job(impl_->base, impl_->sets_of(point), impl_->roots, impl_->files)));
   } catch (const InputErrors& found) {
     outcome.verdict = Verdict::rejected;
     outcome.code = found.errors.front().code;

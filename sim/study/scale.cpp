@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "sim/io/scenario.hpp"
+#include "sim/step/plan.hpp"
 #include "sim/study/axes.hpp"
 #include "sim/study/workers.hpp"
 
@@ -244,7 +245,7 @@ ScaleResult run_size(const ScaleRequest& request, const ScaleSize& size, const D
   result.settings = size.study.sets;
   const auto& own = points[result.best->index].settings;
   result.settings.insert(result.settings.end(), own.begin(), own.end());
-  result.scenario = load_scenario(request.base, result.settings, roots).scenario;
+  result.scenario = resolve(read_job(request.base, result.settings, roots)).scenario;
   const Account& account = result.best->account;
   for (const Axis axis : {Axis::tp, Axis::cp, Axis::pp, Axis::ep, Axis::dp})
     result.exposed += account[size_t(exposed_part(axis))] / result.best->step_time_s;

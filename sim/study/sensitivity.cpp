@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "sim/graph/lower.hpp"
-#include "sim/graph/schedules.hpp"
-#include "sim/spec/check.hpp"
+#include "sim/step/step.hpp"
 #include "sim/study/knobs.hpp"
 
 namespace rehearse {
@@ -18,7 +16,7 @@ CurvePoint point_at(const Scenario& scenario, Knob knob, double factor, Engine e
   try {
     Scenario changed = scenario;
     if (factor != 1) knob(changed, factor);
-    const Report report = report_of(std::move(changed), engine);
+    const Report report = simulate(resolve(std::move(changed)), {.engine = engine, .links = false}).report;
     point.step_time_s = report.step_time_s;
     point.tokens_per_s_per_gpu = report.tokens_per_s_per_gpu;
     point.peak_bytes = report.memory.peak_bytes;
@@ -82,16 +80,6 @@ std::vector<double> break_even(const Curve& curve, const Scenario& scenario, con
 }
 
 }  // namespace
-
-Report report_of(Scenario scenario, Engine engine) {
-  place_chunks(scenario, {.chunks = true});
-  check(scenario);
-  const auto schedule = make_schedule(scenario);
-  const TaskGraph graph = lower(scenario, schedule);
-  Timeline timeline = engine(graph);
-  timeline.step = step_time(graph, timeline);
-  return make_report(scenario, schedule, graph, timeline);
-}
 
 std::vector<Curve> sensitivity(const Scenario& scenario, const std::vector<double>& factors, Engine engine,
                                const Scenario* other) {

@@ -10,10 +10,6 @@
 
 namespace rehearse {
 
-// Lowers, replays and reports a scenario as it stands; builds its schedule anew, in the chunks it has. Throws
-// InputErrors where it cannot be.
-Report report_of(Scenario scenario, Engine engine);
-
 struct CurvePoint {
   double factor = 1;
   double step_time_s = 0, tokens_per_s_per_gpu = 0, peak_bytes = 0;

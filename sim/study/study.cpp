@@ -5,6 +5,7 @@
 
 #include "sim/base/file.hpp"
 #include "sim/base/text.hpp"
+#include "sim/step/plan.hpp"
 #include "sim/study/axes.hpp"
 #include "sim/study/condition.hpp"
 
@@ -247,7 +248,7 @@ Study read_study(const std::string& path, const std::vector<std::string>& sets, 
   study.sets.insert(study.sets.end(), sets.begin(), sets.end());
   problems.raise();
   ScenarioFiles files;
-  load_scenario(study.base, {}, roots, files);
+  resolve(read_job(study.base, {}, roots, files));
   const StudyBase base(read_scenario(study.base, study.sets, roots, files));
   unroll(parts, base, roots, files, problems, study);
   problems.raise();

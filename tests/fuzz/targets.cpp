@@ -19,10 +19,11 @@
 #include "sim/io/profile.hpp"
 #include "sim/io/scenario.hpp"
 #include "sim/io/topology.hpp"
-#include "sim/io/truth.hpp"
 #include "sim/schedule/schedule.hpp"
+#include "sim/step/plan.hpp"
 #include "sim/study/store.hpp"
 #include "sim/study/study.hpp"
+#include "sim/study/truth.hpp"
 
 namespace rehearse::fuzz {
 
@@ -57,12 +58,12 @@ void tolerate(Read read) {
 }
 
 // A scenario that was accepted multiplies out.
-void check_accepted(const LoadedScenario& loaded) {
-  const Scenario& s = loaded.scenario;
+void check_accepted(const Plan& plan) {
+  const Scenario& s = plan.scenario;
   const int64_t ranks = int64_t(s.layout.tp) * s.layout.pp * s.layout.dp;
   if (ranks != s.cluster.gpus() || s.micro_batches() < 1 || s.batch.sequence < 1 || s.stack.name.empty())
     std::abort();
-  if (loaded.schedule.stages.size() != size_t(s.layout.pp)) std::abort();
+  if (plan.schedule.stages.size() != size_t(s.layout.pp)) std::abort();
 }
 
 std::string make_store(const Ground& ground) {
@@ -80,14 +81,14 @@ std::string make_store(const Ground& ground) {
 
 void read_scenario_bytes(const uint8_t* bytes, size_t size, const Ground& ground) {
   const auto path = write_file(ground, "scenario.yaml", text_of(bytes, size));
-  tolerate([&] { check_accepted(load_scenario(path, {}, {{ground.data}})); });
+  tolerate([&] { check_accepted(resolve(read_job(path, {}, {{ground.data}}))); });
 }
 
 void read_settings_bytes(const uint8_t* bytes, size_t size, const Ground& ground) {
   std::vector<std::string> sets;
   for (const auto line : split(text_of(bytes, size), '\n'))
     if (!line.empty()) sets.emplace_back(line);
-  tolerate([&] { check_accepted(load_scenario(ground.scratch + "/base.yaml", sets, {{ground.data}})); });
+  tolerate([&] { check_accepted(resolve(read_job(ground.scratch + "/base.yaml", sets, {{ground.data}}))); });
 }
 
 void read_model_bytes(const uint8_t* bytes, size_t size, const Ground& ground) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "sim/io/scenario.hpp"
+#include "sim/step/plan.hpp"
 #include "tests/input/files.hpp"
 #include "tests/support/program.hpp"
 
@@ -41,7 +42,7 @@ std::string complaint(const std::string& name) {
   std::string said = "accepted\n";
   try {
     const std::string file = "cases/" + name + ".yaml";
-    rehearse::load_scenario(file, settings_of(text_of(file)), roots);
+    rehearse::resolve(rehearse::read_job(file, settings_of(text_of(file)), roots));
   } catch (const rehearse::InputErrors& found) {
     said = found.what();
   }

@@ -4,10 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "sim/engine/engine.hpp"
-#include "sim/graph/lower.hpp"
 #include "sim/io/scenario.hpp"
-#include "sim/report/report.hpp"
+#include "sim/step/step.hpp"
 
 int main(int argc, char** argv) {
   if (argc < 2) {
@@ -17,13 +15,10 @@ int main(int argc, char** argv) {
   try {
     const rehearse::DataRoots roots{{REHEARSE_DATA}};
     const std::vector<std::string> sets(argv + 2, argv + argc);
-    const auto loaded = rehearse::load_scenario(rehearse::resolve_scenario(argv[1], roots), sets, roots);
-    const auto graph = rehearse::lower(loaded.scenario, loaded.schedule);
-    auto timeline = rehearse::run_simgrid(graph);
-    timeline.step = rehearse::step_time(graph, timeline);
-    const auto report = rehearse::make_report(loaded.scenario, loaded.schedule, graph, timeline);
-    std::printf("step_time_s %.17g\n", report.step_time_s);
-    return report.memory.fits ? 0 : 1;
+    const auto job = rehearse::read_job(rehearse::resolve_scenario(argv[1], roots), sets, roots);
+    const auto step = rehearse::simulate(rehearse::resolve(job));
+    std::printf("step_time_s %.17g\n", step.report.step_time_s);
+    return step.report.memory.fits ? 0 : 1;
   } catch (const std::exception& found) {
     std::fputs(found.what(), stderr);
     return 2;

@@ -8,7 +8,7 @@
 #include "sim/cost/kernels.hpp"
 #include "sim/engine/engine.hpp"
 #include "sim/io/profile.hpp"
-#include "sim/study/sensitivity.hpp"
+#include "sim/step/step.hpp"
 #include "tests/support/scenarios.hpp"
 
 namespace rehearse {
@@ -52,7 +52,7 @@ TEST(DeviceOrder, ANewerDeviceIsNotSlowerAtTheSameLayout) {
   for (const Scenario& s : layouts_of_175b()) {
     double before = std::numeric_limits<double>::infinity();
     for (const char* device : devices) {
-      const double step = report_of(placed_on(device, s), run_ideal).step_time_s;
+      const double step = simulate(resolve(placed_on(device, s)), {.engine = run_ideal}).report.step_time_s;
       EXPECT_LE(step, before) << device << ", tp " << s.layout.tp << " pp " << s.layout.pp << " micro "
                               << s.batch.micro << " sp " << s.layout.sequence_parallel;
       before = step;

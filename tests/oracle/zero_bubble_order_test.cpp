@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 
-#include "sim/io/truth.hpp"
+#include "sim/study/truth.hpp"
 #include "tests/support/program.hpp"
 
 namespace rehearse {

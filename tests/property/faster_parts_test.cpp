@@ -4,8 +4,8 @@
 #include "sim/base/names.hpp"
 #include "sim/engine/engine.hpp"
 #include "sim/schedule/schedule.hpp"
+#include "sim/step/step.hpp"
 #include "sim/study/knobs.hpp"
-#include "sim/study/sensitivity.hpp"
 #include "tests/support/scenarios.hpp"
 
 namespace rehearse {
@@ -33,7 +33,9 @@ std::vector<Scenario> one_of_each_schedule() {
   return list;
 }
 
-double ideal_step(const Scenario& s) { return report_of(s, run_ideal).step_time_s; }
+double ideal_step(const Scenario& s) {
+  return simulate(resolve(s), {.engine = run_ideal}).report.step_time_s;
+}
 
 std::string overlaps_of(const Scenario& s) {
   return s.schedule + (s.overlap.grad_reduce ? ", all overlaps" : ", no overlap");
@@ -87,11 +89,11 @@ TEST(FasterParts, CriticalPathTellsWhatOverlapSlows) {
     return sum;
   };
   s.overlap = {false, false, false, false};
-  const Report apart = report_of(s, run_ideal);
+  const Report apart = simulate(resolve(s), {.engine = run_ideal}).report;
   s.overlap.grad_reduce = true;
-  const Report beside = report_of(s, run_ideal);
+  const Report beside = simulate(resolve(s), {.engine = run_ideal}).report;
   s.stack.overlap_slowdown.value = 0;
-  const Report free = report_of(s, run_ideal);
+  const Report free = simulate(resolve(s), {.engine = run_ideal}).report;
   EXPECT_EQ(slowed(apart), 0);
   EXPECT_EQ(slowed(free), 0);
   EXPECT_GT(slowed(beside), 0);

@@ -11,6 +11,7 @@
 #include "sim/graph/lower.hpp"
 #include "sim/io/scenario.hpp"
 #include "sim/spec/check.hpp"
+#include "sim/step/plan.hpp"
 #include "tests/support/pick.hpp"
 #include "tests/support/scenarios.hpp"
 
@@ -152,9 +153,9 @@ TEST(FoldContention, FoldedEqualsUnfoldedOn1024GpusOfATwoLevelFatTree) {
 
 double step_of(const std::string& rate_gb_s, bool fold) {
   const std::string source = REHEARSE_SOURCE_DIR;
-  const auto loaded = load_scenario(source + "/tests/property/sensitive.yaml",
-                                    {"cluster.fabric.global=" + rate_gb_s + " GB/s"}, {{source}});
-  return run_simgrid(lower(loaded.scenario, loaded.schedule, {.fold = fold})).step;
+  const Plan plan = resolve(read_job(source + "/tests/property/sensitive.yaml",
+                                     {"cluster.fabric.global=" + rate_gb_s + " GB/s"}, {{source}}));
+  return run_simgrid(lower(plan.scenario, plan.schedule, {.fold = fold})).step;
 }
 
 // Where rounding decides which of two flows comes first, folded and unfolded differ by no more than either

@@ -8,10 +8,8 @@
 #include <set>
 
 #include "sim/base/text.hpp"
-#include "sim/engine/engine.hpp"
-#include "sim/graph/lower.hpp"
 #include "sim/io/scenario.hpp"
-#include "sim/report/report.hpp"
+#include "sim/step/step.hpp"
 
 namespace rehearse {
 namespace {
@@ -21,21 +19,14 @@ using Settings = std::vector<std::string>;
 const std::string kData = std::string(REHEARSE_SOURCE_DIR) + "/tests/input/data";
 const DataRoots kRoots{{kData, REHEARSE_SOURCE_DIR}};
 
-LoadedScenario loaded(const Settings& sets) {
+Plan planned(const Settings& sets) {
   static ScenarioFiles files;
-  return load_scenario(kData + "/scenarios/small.yaml", sets, kRoots, files);
+  return resolve(read_job(kData + "/scenarios/small.yaml", sets, kRoots, files));
 }
 
 // Everything that a report says but for names and what only repeats the scenario.
-std::string figures_of(const LoadedScenario& l) {
-  const TaskGraph graph = lower(l.scenario, l.schedule, {});
-  Timeline timeline = engine_table()[0].value(graph);
-  timeline.step = step_time(graph, timeline);
-  Report report = make_report(l.scenario, l.schedule, graph, timeline);
-  const auto loads = link_loads(l.scenario, graph, timeline);
-  report.link_classes = link_classes(loads, timeline.step);
-  report.most_loaded = most_loaded(loads, 3);
-  auto json = nlohmann::json::parse(to_json(report, l.scenario));
+std::string figures_of(const Plan& plan) {
+  auto json = nlohmann::json::parse(to_json(simulate(plan).report, plan.scenario));
   nlohmann::json said = json["provenance"]["warnings"];
   for (const char* key : {"name", "provenance", "engine", "layout", "scenario"}) json.erase(key);
   return json.dump() + said.dump();
@@ -44,7 +35,7 @@ std::string figures_of(const LoadedScenario& l) {
 // Nothing where the settings are refused.
 std::optional<std::string> figures(const Settings& sets) {
   try {
-    return figures_of(loaded(sets));
+    return figures_of(planned(sets));
   } catch (const InputErrors&) {
     return {};
   }
@@ -54,7 +45,7 @@ std::optional<std::string> figures(const Settings& sets) {
 Settings offered(Settings sets, const std::string& key, const std::string& code) {
   sets.push_back(key + "=zzz");
   try {
-    loaded(sets);
+    planned(sets);
   } catch (const InputErrors& found) {
     for (const auto& e : found.errors) {
       const size_t at = e.hint.find("valid: ");

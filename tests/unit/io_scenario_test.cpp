@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "sim/io/scenario.hpp"
+#include "sim/step/plan.hpp"
 
 using namespace rehearse;
 using testing::ElementsAre;
@@ -10,8 +11,8 @@ namespace {
 
 const std::string kTests = std::string(REHEARSE_SOURCE_DIR) + "/tests";
 
-LoadedScenario loaded(const std::vector<std::string>& sets) {
-  return load_scenario(kTests + "/fuzz/base.yaml", sets, {{kTests + "/input/data"}});
+Plan loaded(const std::vector<std::string>& sets) {
+  return resolve(read_job(kTests + "/fuzz/base.yaml", sets, {{kTests + "/input/data"}}));
 }
 Scenario with(const std::vector<std::string>& sets) { return loaded(sets).scenario; }
 

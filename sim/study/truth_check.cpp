@@ -1,4 +1,4 @@
-#include "sim/io/truth_check.hpp"
+#include "sim/study/truth_check.hpp"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "sim/report/score.hpp"
+#include "sim/study/score.hpp"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "sim/io/truth.hpp"
+#include "sim/study/truth.hpp"
 
 #include <algorithm>
 #include <cstdlib>
@@ -8,9 +8,9 @@
 #include "sim/graph/schedules.hpp"
 #include "sim/io/profile.hpp"
 #include "sim/io/topology.hpp"
-#include "sim/io/truth_check.hpp"
 #include "sim/io/yaml.hpp"
 #include "sim/spec/check.hpp"
+#include "sim/study/truth_check.hpp"
 
 namespace rehearse {
 
