@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <nlohmann/json.hpp>
 
 #include "calibration/import/import.hpp"
 #include "calibration/probes/probe.hpp"
@@ -17,6 +18,7 @@
 #include "sim/io/model.hpp"
 #include "sim/io/nccl_log.hpp"
 #include "sim/io/profile.hpp"
+#include "sim/io/request.hpp"
 #include "sim/io/scenario.hpp"
 #include "sim/io/topology.hpp"
 #include "sim/schedule/schedule.hpp"
@@ -198,6 +200,14 @@ void read_store_bytes(const uint8_t* bytes, size_t size, const Ground& ground) {
     store.points();
     store.studies();
   });
+}
+
+void read_request_bytes(const uint8_t* bytes, size_t size, const Ground& ground) {
+  for (const auto line : split(text_of(bytes, size), '\n'))
+    tolerate([&] {
+      ScenarioFiles files;
+      check_accepted(resolve(read_job(read_request(std::string(line)), {{ground.data}}, files)));
+    });
 }
 
 Ground make_ground() {

@@ -29,6 +29,7 @@ void read_points_bytes(const uint8_t* bytes, size_t size, const Ground& ground);
 void read_study_bytes(const uint8_t* bytes, size_t size, const Ground& ground);
 void read_store_bytes(const uint8_t* bytes, size_t size,
                       const Ground& ground);  // what overwrites a sound one
+void read_request_bytes(const uint8_t* bytes, size_t size, const Ground& ground);  // a line of `batch`
 
 struct Named {
   const char* name;  // also of its corpus
@@ -38,8 +39,8 @@ inline constexpr Named kTargets[] = {
     {"scenario", read_scenario_bytes}, {"settings", read_settings_bytes}, {"model", read_model_bytes},
     {"topology", read_topology_bytes}, {"profile", read_profile_bytes},   {"schedule", read_schedule_bytes},
     {"log", read_log_bytes},           {"truth", read_truth_bytes},       {"samples", read_samples_bytes},
-    {"table", read_table_bytes},       {"store", read_store_bytes},       {"import", read_import_bytes},
-    {"points", read_points_bytes},     {"study", read_study_bytes},
+    {"table", read_table_bytes},       {"store", read_store_bytes},       {"request", read_request_bytes},
+    {"import", read_import_bytes},     {"points", read_points_bytes},     {"study", read_study_bytes},
 };
 
 // A ground in a fresh temporary folder over the data of the input tests.
