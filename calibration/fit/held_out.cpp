@@ -143,6 +143,7 @@ Accuracy accuracy_of(std::vector<double> errors) {
 std::vector<TableFit> hold_out(const DeviceProfile& profile, const std::vector<FitTable>& tables) {
   const DeviceProfile device = bare(profile);
   std::vector<TableFit> fits;
+  fits.reserve(tables.size());
   for (const auto& table : tables) fits.push_back(hold_out(device, table));
   return fits;
 }

@@ -40,10 +40,10 @@ std::string svg_of(const TableFit& fit) {
                  100 * fit.held_out.p90, 100 * fit.held_out.p99);
   fmt::format_to(to, "<g transform=\"translate({0},{1}) scale(1,-1)\" fill=\"none\" stroke=\"#ccc\">\n",
                  kMargin, kMargin + kSize);
-  for (double decade = low; decade <= high; ++decade)
+  for (int decade = int(low); decade <= int(high); ++decade)
     fmt::format_to(to, "<path d=\"M{0:.1f} 0V{1} M0 {0:.1f}H{1}\"/>\n", at(std::pow(10, decade)), kSize);
   fmt::format_to(to, "<path d=\"M0 0L{0} {0}\" stroke=\"#888\"/>\n</g>\n", kSize);
-  for (double decade = low; decade <= high; ++decade)
+  for (int decade = int(low); decade <= int(high); ++decade)
     fmt::format_to(to,
                    "<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>\n<text x=\"{:.1f}\" "
                    "y=\"{:.1f}\" text-anchor=\"end\">{}</text>\n",

@@ -50,8 +50,10 @@ std::vector<Sample> thinned(std::vector<Sample> samples) {
   std::sort(samples.begin(), samples.end(),
             [](const auto& a, const auto& b) { return size_of(a) < size_of(b); });
   std::vector<Sample> kept;
-  const double last = size_of(samples.back()) * 1.5;
-  for (double power = std::exp2(std::floor(std::log2(size_of(samples[0])))); power <= last; power *= 2) {
+  const int first = int(std::floor(std::log2(size_of(samples.front())))),
+            last = int(std::floor(std::log2(size_of(samples.back()) * 1.5)));
+  for (int exponent = first; exponent <= last; ++exponent) {
+    const double power = std::exp2(exponent);
     const auto nearest = std::min_element(samples.begin(), samples.end(), [&](const auto& a, const auto& b) {
       return std::abs(std::log2(size_of(a) / power)) < std::abs(std::log2(size_of(b) / power));
     });

@@ -34,6 +34,7 @@ Output run(std::vector<std::string> words) {
   FILE* errors = tmpfile();
   if (!errors) throw std::runtime_error("cannot make a temporary file");
   std::vector<char*> argv;
+  argv.reserve(words.size() + 1);
   for (auto& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
   const pid_t child = fork();

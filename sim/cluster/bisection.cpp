@@ -1,84 +1,44 @@
 #include "sim/cluster/bisection.hpp"
 
 #include <algorithm>
-#include <limits>
+#include <boost/graph/adjacency_list.hpp>
+#include <boost/graph/push_relabel_max_flow.hpp>
+#include <cmath>
 #include <map>
+#include <vector>
 
 namespace rehearse {
 namespace {
 
-// Dinic's maximum flow.
-class Flow {
- public:
-  explicit Flow(int vertices) : out_(vertices), level_(vertices), next_(vertices) {}
+using Traits = boost::adjacency_list_traits<boost::vecS, boost::vecS, boost::directedS>;
+using Capacities =
+    boost::property<boost::edge_capacity_t, int64_t,
+                    boost::property<boost::edge_residual_capacity_t, int64_t,
+                                    boost::property<boost::edge_reverse_t, Traits::edge_descriptor>>>;
+using Residual =
+    boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS, boost::no_property, Capacities>;
 
-  void add(int from, int to, double capacity) {
-    if (capacity <= 0) return;
-    out_[from].push_back(static_cast<int>(edges_.size()));
-    edges_.push_back({to, capacity});
-    out_[to].push_back(static_cast<int>(edges_.size()));
-    edges_.push_back({from, 0});
-    least_ = std::max(least_, capacity * 1e-12);
-  }
-  double most(int from, int to) {
-    double sum = 0;
-    while (layer(from, to)) {
-      std::fill(next_.begin(), next_.end(), 0);
-      for (double more = push(from, to); more > 0; more = push(from, to)) sum += more;
-    }
-    return sum;
-  }
-
- private:
-  struct Edge {
-    int to;
-    double left;
-  };
-
-  bool layer(int from, int to) {
-    std::fill(level_.begin(), level_.end(), -1);
-    level_[from] = 0;
-    std::vector<int> queue{from};
-    for (size_t i = 0; i < queue.size(); ++i)
-      for (const int e : out_[queue[i]])
-        if (edges_[e].left > least_ && level_[edges_[e].to] < 0) {
-          level_[edges_[e].to] = level_[queue[i]] + 1;
-          queue.push_back(edges_[e].to);
-        }
-    return level_[to] >= 0;
-  }
-  // One way through the layers, without recursion: they may be as many as there are vertices.
-  double push(int from, int to) {
-    std::vector<int> way;
-    int at = from;
-    while (at != to) {
-      int& next = next_[at];
-      while (next < static_cast<int>(out_[at].size())) {
-        const Edge& edge = edges_[out_[at][next]];
-        if (edge.left > least_ && level_[edge.to] == level_[at] + 1) break;
-        ++next;
-      }
-      if (next < static_cast<int>(out_[at].size())) {
-        way.push_back(out_[at][next]);
-        at = edges_[way.back()].to;
-      } else {
-        if (way.empty()) return 0;
-        at = edges_[way.back() ^ 1].to;
-        way.pop_back();
-        ++next_[at];
-      }
-    }
-    double most = std::numeric_limits<double>::infinity();
-    for (const int e : way) most = std::min(most, edges_[e].left);
-    for (const int e : way) edges_[e].left -= most, edges_[e ^ 1].left += most;
-    return most;
-  }
-
-  std::vector<Edge> edges_;  // each with its reverse beside it
-  std::vector<std::vector<int>> out_;
-  std::vector<int> level_, next_;
-  double least_ = 0;
+struct Pipe {
+  int from, to;
+  double rate;
 };
+
+// In whole units of which the sum of all rates has 2^61: exact arithmetic, so that the search ends.
+double max_flow(int vertices, const std::vector<Pipe>& pipes, int source, int sink) {
+  double sum = 0;
+  for (const Pipe& pipe : pipes) sum += pipe.rate;
+  if (sum <= 0) return 0;
+  const int scale = 61 - std::ilogb(sum) - 1;
+  Residual graph(static_cast<size_t>(vertices));
+  for (const Pipe& pipe : pipes) {
+    const auto there = add_edge(pipe.from, pipe.to, graph).first,
+               back = add_edge(pipe.to, pipe.from, graph).first;
+    const auto capacity = static_cast<int64_t>(std::ldexp(pipe.rate, scale));
+    put(boost::edge_capacity, graph, there, capacity), put(boost::edge_capacity, graph, back, 0);
+    put(boost::edge_reverse, graph, there, back), put(boost::edge_reverse, graph, back, there);
+  }
+  return std::ldexp(static_cast<double>(boost::push_relabel_max_flow(graph, source, sink)), -scale);
+}
 
 Bisection of_one_domain(const Fabric& fabric) {
   const Cluster& c = fabric.cluster();
@@ -111,16 +71,16 @@ Bisection bisection(const Fabric& fabric) {
     const bool second = port / each >= first_half;
     ends[{second, graph.entry(port)}] += rate(fabric.classes()[second].first + port);
   }
-  Flow flow(graph.vertices + 2);
+  std::vector<Pipe> pipes;
   for (const auto& [end, sum] : ends)
-    end.first ? flow.add(end.second, sink, sum) : flow.add(source, end.second, sum);
+    pipes.push_back(end.first ? Pipe{end.second, sink, sum} : Pipe{source, end.second, sum});
   std::vector<Hop> hops;
   for (int v = 0; v < graph.vertices; ++v) {
     hops.clear();
     graph.out(v, hops);
-    for (const Hop& hop : hops) flow.add(v, hop.to, rate(hop.link.value));
+    for (const Hop& hop : hops) pipes.push_back({v, hop.to, rate(hop.link.value)});
   }
-  return {BytesPerSec(flow.most(source, sink)), true};
+  return {BytesPerSec(max_flow(graph.vertices + 2, pipes, source, sink)), true};
 }
 
 }  // namespace rehearse

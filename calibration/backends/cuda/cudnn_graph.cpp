@@ -1,6 +1,7 @@
 #include "calibration/backends/cuda/cudnn_graph.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include "calibration/backends/backend.hpp"
 
@@ -132,8 +133,8 @@ void CudnnGraph::pointwise(cudnnPointwiseMode_t mode, std::initializer_list<Id> 
   finalize(how, "describe a pointwise operation");
   Descriptor op = make(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
   set(op, CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, how.get());
-  int input = 0;
-  for (Id id : inputs) set(op, kInputs[input++], at(id));
+  for (size_t i = 0; i < std::min(inputs.size(), std::size(kInputs)); ++i)
+    set(op, kInputs[i], at(inputs.begin()[i]));
   set(op, CUDNN_ATTR_OPERATION_POINTWISE_YDESC, at(y));
   finalize(op, "add a pointwise operation");
   operations_.push_back(op.get());
