@@ -1,20 +1,11 @@
+#include "sim/base/statistics.hpp"
+
 #include <algorithm>
 #include <cmath>
 
 #include "calibration/measure/measure.hpp"
 
 namespace rehearse::calibration {
-namespace {
-
-// Linear between order statistics. `sorted` is not empty.
-double quantile(const std::vector<double>& sorted, double share) {
-  const double at = share * double(sorted.size() - 1);
-  const auto below = size_t(at);
-  const size_t above = std::min(below + 1, sorted.size() - 1);
-  return sorted[below] + (at - double(below)) * (sorted[above] - sorted[below]);
-}
-
-}  // namespace
 
 Quantiles quantiles(std::vector<double> values) {
   if (values.empty()) return {};

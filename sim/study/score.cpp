@@ -3,25 +3,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <boost/math/statistics/bivariate_statistics.hpp>
 #include <cmath>
 #include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <optional>
+
+#include "sim/base/statistics.hpp"
 
 namespace rehearse {
 
 namespace {
 
 constexpr size_t kLeastSweep = 5;
-
-// Linear interpolation between order statistics; `sorted` is not empty.
-double quantile(const std::vector<double>& sorted, double q) {
-  const double at = q * double(sorted.size() - 1);
-  const auto below = size_t(at);
-  const size_t above = std::min(below + 1, sorted.size() - 1);
-  return sorted[below] + (at - double(below)) * (sorted[above] - sorted[below]);
-}
 
 double mean(const std::vector<double>& values) {
   return values.empty() ? 0 : std::accumulate(values.begin(), values.end(), 0.0) / double(values.size());
@@ -86,15 +82,8 @@ nlohmann::ordered_json optional_number(const std::optional<double>& value) {
 
 std::optional<double> spearman(const std::vector<double>& a, const std::vector<double>& b) {
   const auto x = ranks(a), y = ranks(b);
-  const double mx = mean(x), my = mean(y);
-  double xy = 0, xx = 0, yy = 0;
-  for (size_t i = 0; i < x.size(); ++i) {
-    xy += (x[i] - mx) * (y[i] - my);
-    xx += (x[i] - mx) * (x[i] - mx);
-    yy += (y[i] - my) * (y[i] - my);
-  }
-  if (xx == 0 || yy == 0) return std::nullopt;
-  return xy / std::sqrt(xx * yy);
+  const double rho = boost::math::statistics::correlation_coefficient(x, y);
+  return std::isnan(rho) ? std::nullopt : std::optional(rho);  // where one of them is constant
 }
 
 Score score_rows(std::vector<ScoredRow> rows, int tier_c, int other_kind) {
