@@ -6,6 +6,7 @@
 
 #include "sim/cli/commands.hpp"
 #include "sim/plan/layout.hpp"
+#include "sim/spec/names.hpp"
 
 namespace rehearse {
 
@@ -21,12 +22,11 @@ struct AxisPlan {
 };
 
 std::vector<AxisPlan> axes_of(const Scenario& s, const ParallelLayout& layout, const Fabric& fabric) {
-  static constexpr std::string_view names[kAxes] = {"tp", "cp", "pp", "ep", "dp"};
   std::vector<AxisPlan> axes;
   for (const Axis axis : s.layout.order) {
     const int size = layout.size(axis);
     if (size == 1) continue;
-    axes.push_back({axis, std::string(names[static_cast<size_t>(axis)]), size, layout.ranks() / size,
+    axes.push_back({axis, std::string(name_of(kAxisNames, axis)), size, layout.ranks() / size,
                     shape_of(layout.group(RankId(0), axis), layout, fabric)});
   }
   return axes;

@@ -3,6 +3,7 @@
 
 #include "sim/cli/commands.hpp"
 #include "sim/cli/simulate.hpp"
+#include "sim/spec/names.hpp"
 
 namespace rehearse {
 
@@ -33,8 +34,9 @@ Scenario with_tp(Scenario s, int tp) {
 }
 
 std::string order_name(const std::array<Axis, 3>& order) {
-  static constexpr const char* names[] = {"tp", "cp", "pp", "ep", "dp"};
-  return std::string(names[int(order[0])]) + "-" + names[int(order[1])] + "-" + names[int(order[2])];
+  std::string name;
+  for (const Axis axis : order) name += (name.empty() ? "" : "-") + std::string(name_of(kAxisNames, axis));
+  return name;
 }
 
 OtherRuns other_runs(const Scenario& s, const StepOptions& options) {

@@ -2,15 +2,11 @@
 
 #include <algorithm>
 
+#include "sim/spec/names.hpp"
+
 namespace rehearse {
 
 namespace {
-
-constexpr Named<Axis> kAxisNames[] = {{"tp", "tensor", Axis::tp},
-                                      {"cp", "context", Axis::cp},
-                                      {"pp", "pipeline", Axis::pp},
-                                      {"ep", "expert", Axis::ep},
-                                      {"dp", "data", Axis::dp}};
 
 constexpr Named<DType> kComputeTypes[] = {{"fp32", "", DType::fp32},
                                           {"tf32", "", DType::tf32},

@@ -7,10 +7,7 @@
 
 namespace rehearse {
 
-constexpr std::string_view axis_name(Axis axis) {
-  constexpr std::string_view names[kAxes] = {"tp", "cp", "pp", "ep", "dp"};
-  return names[static_cast<size_t>(axis)];
-}
+inline std::string_view axis_name(Axis axis) { return name_of(kAxisNames, axis); }
 inline std::string_view collective_name(CollectiveOp op) { return name_of(kOpNames, op); }
 constexpr std::string_view action_name(ActionKind kind) {
   constexpr std::string_view names[] = {"forward", "backward", "input gradient", "weight gradient"};

@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "sim/cost/collectives.hpp"
+#include "sim/spec/names.hpp"
 
 namespace rehearse {
 namespace {
@@ -19,8 +20,6 @@ constexpr std::string_view kMoves = "rail_idle";                 // orange
 constexpr std::string_view kOptimizer = "generic_work";          // grey
 constexpr std::string_view kRecompute = "terrible";              // red
 constexpr std::string_view kRest = "grey";
-
-constexpr std::string_view kAxisNames[kAxes] = {"tp", "cp", "pp", "ep", "dp"};
 
 template <class... Args>
 void add(TraceText& out, fmt::format_string<Args...> format, Args&&... args) {
@@ -154,7 +153,7 @@ void message_args(Args& args, const Traffic& traffic) {
 }
 
 void traffic_args(Args& args, const TraceForm& form, const Traffic& traffic, bool receives) {
-  const std::string_view axis = kAxisNames[static_cast<size_t>(traffic.axis)];
+  const std::string_view axis = name_of(kAxisNames, traffic.axis);
   args.text("what", traffic.what);
   args.number("bytes", std::llround(traffic.bytes_per_call));
   if (traffic.op != CollectiveOp::send_recv)

@@ -4,9 +4,15 @@
 #include "sim/base/names.hpp"
 #include "sim/spec/kernel.hpp"
 #include "sim/spec/profile.hpp"
+#include "sim/spec/scenario.hpp"
 
 namespace rehearse {
 
+inline constexpr Named<Axis> kAxisNames[] = {{"tp", "tensor", Axis::tp},
+                                             {"cp", "context", Axis::cp},
+                                             {"pp", "pipeline", Axis::pp},
+                                             {"ep", "expert", Axis::ep},
+                                             {"dp", "data", Axis::dp}};
 inline constexpr Named<Basis> kBasisNames[] = {
     {"measured", "read from an instrument", Basis::measured},
     {"fitted", "chosen so that a model meets measurements", Basis::fitted},
