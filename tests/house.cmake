@@ -17,7 +17,7 @@ set_tests_properties(house_readme house_install house_format PROPERTIES LABELS u
 string(JOIN " " sanitizer_flags ${sanitizers})
 if(NOT REHEARSE_FUZZ)
   add_test(NAME house_install_example COMMAND bash ${PROJECT_SOURCE_DIR}/tests/install_example/test.sh ${CMAKE_BINARY_DIR}
-    ${CMAKE_CXX_COMPILER} "${sanitizer_flags}")
+    ${CMAKE_CXX_COMPILER} ${CMAKE_GENERATOR} ${CMAKE_MAKE_PROGRAM} "${sanitizer_flags}")
   set_tests_properties(house_install_example PROPERTIES LABELS unit TIMEOUT 300)
 endif()
 set_tests_properties(house_format PROPERTIES SKIP_RETURN_CODE 77)

@@ -1,5 +1,5 @@
-# test.sh BUILD_DIR CXX [FLAGS]: a project that finds the installed package builds, and rehearses the step that the program
-# does. The package knows nothing of the tree or the prefix it was built for.
+# test.sh BUILD_DIR CXX GENERATOR MAKE_PROGRAM [FLAGS]: a project that finds the installed package builds, and rehearses the
+# step that the program does. The package knows nothing of the tree or the prefix it was built for.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 made=$(mktemp -d)
@@ -10,8 +10,8 @@ if grep -rl "$(cd "$1" && pwd)" "$made/prefix/lib/cmake" "$made/prefix/include";
   echo "FAILED: these name the build"
   exit 1
 fi
-cmake -G Ninja -S "$here" -B "$made/build" -DCMAKE_PREFIX_PATH="$made/prefix" -DCMAKE_CXX_COMPILER="$2" -DCMAKE_CXX_FLAGS="${3:-}" \
-  >"$made/log" 2>&1 && cmake --build "$made/build" >>"$made/log" 2>&1 || {
+cmake -G "$3" -S "$here" -B "$made/build" -DCMAKE_MAKE_PROGRAM="$4" -DCMAKE_PREFIX_PATH="$made/prefix" \
+  -DCMAKE_CXX_COMPILER="$2" -DCMAKE_CXX_FLAGS="${5:-}" >"$made/log" 2>&1 && cmake --build "$made/build" >>"$made/log" 2>&1 || {
   echo "FAILED: the example does not build"
   cat "$made/log"
   exit 1
