@@ -4,9 +4,12 @@
 
 #include "calibration/work/values.hpp"
 #include "tests/calibration/host_fixture.hpp"
+#include "tests/support/skip.hpp"
 
 namespace rehearse::calibration {
 namespace {
+
+constexpr const char* kClockTold = "a processor whose clock the system tells";
 
 using testing::HasSubstr;
 using testing::Optional;
@@ -30,7 +33,8 @@ TEST_F(HostBackend, SaysWhatTheMachineIs) {
 // A real kernel stays below every bound, one that does nothing passes them.
 TEST_F(HostBackend, LimitsHoldForRealWorkAlone) {
   const Limits limits = backend_->environment().limits;
-  if (limits.peak_flops.empty()) GTEST_SKIP() << "the peak of this machine is not known";
+  if (limits.peak_flops.empty())
+    GTEST_SKIP() << test::skip_line("the peak of this machine is not known", kClockTold);
   const Operands list = operands(kHostGemm);
   double best = 1;
   for (int i = 0; i < 50; ++i) best = std::min(best, run(kHostGemm, list).device_s);
@@ -44,7 +48,7 @@ TEST_F(HostBackend, LimitsHoldForRealWorkAlone) {
 
 TEST_F(HostBackend, ClockIsThatOfAProcessor) {
   const double clock = backend_->health().clock_mhz;
-  if (clock == 0) GTEST_SKIP() << "the clock of this machine is not readable";
+  if (clock == 0) GTEST_SKIP() << test::skip_line("the clock of this machine is not readable", kClockTold);
   EXPECT_GT(clock, 200);
   EXPECT_LT(clock, 10000);
 }

@@ -4,11 +4,9 @@
 # run beside it. Exit status 77 without mpirun, or where so much else runs that a third of the samples are unstable.
 set -euo pipefail
 
-command -v mpirun >/dev/null || {
-  echo "skipped: no mpirun" >&2
-  exit 77
-}
 build=$1 source=$2
+source "$source/tests/support/skip.sh"
+command -v mpirun >/dev/null || skip "mpirun is not installed" "tools/setup"
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
@@ -18,10 +16,7 @@ scenarios=("$source"/scenarios/host/{dp2,tp2,pp2}.yaml)
 "$calibrate" plan "${scenarios[@]}" -o points.jsonl >plan.txt
 "$calibrate" run --backend host --ranks 2 --points points.jsonl --budget 60s -o samples.jsonl >run.txt || [[ $? == 1 ]]
 samples=$(grep -c '"record":"sample"' samples.jsonl) stable=$(grep -c '"status":"ok"' samples.jsonl || true)
-if ((3 * stable < 2 * samples)); then
-  echo "skipped: $stable of $samples samples are stable; too much else runs on this machine" >&2
-  exit 77
-fi
+((3 * stable >= 2 * samples)) || skip "$stable of $samples samples are stable: too much else runs" "a quiet machine"
 "$calibrate" fit samples.jsonl --name host-2core -o host-2core.yaml >fit.txt
 for scenario in "${scenarios[@]}"; do
   "$build/rehearse" run "$scenario" --set profile="$folder/host-2core.yaml" --quiet >simulated.txt || [[ $? == 1 ]]

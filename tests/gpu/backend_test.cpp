@@ -7,6 +7,7 @@
 
 #include "calibration/probes/bench.hpp"
 #include "calibration/probes/grid.hpp"
+#include "tests/support/skip.hpp"
 
 namespace rehearse::calibration {
 namespace {
@@ -182,8 +183,10 @@ int run_tests(int argc, char** argv) {
   try {
     gpu = make_cuda_backend(*ranks);
   } catch (const BackendError& error) {
-    std::printf("%s\n", error.what());
-    return std::string(error.what()).starts_with("no CUDA device") ? 77 : 1;
+    const bool skipped = std::string(error.what()).starts_with("no CUDA device");
+    std::printf("%s\n",
+                skipped ? test::skip_line(error.what(), "a GPU and its driver").c_str() : error.what());
+    return skipped ? 77 : 1;
   }
   backend = gpu.get();
   return RUN_ALL_TESTS();

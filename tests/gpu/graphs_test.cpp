@@ -4,6 +4,7 @@
 
 #include "calibration/backends/backend.hpp"
 #include "calibration/backends/cuda/attention_graph.hpp"
+#include "tests/support/skip.hpp"
 
 namespace rehearse::calibration::cuda {
 namespace {
@@ -46,10 +47,14 @@ std::string planned(const CudnnGraph& graph, const Gpu& gpu) {
   }
 }
 
+std::string old_cudnn() {
+  return test::skip_line("cuDNN reads a device's properties from 9.11 on", "a newer cuDNN");
+}
+
 auto taken() { return AnyOf(StrEq("planned"), HasSubstr("no engine runs this graph on this device")); }
 
 TEST(Graphs, OfAttentionArePutTogetherForEveryGpu) {
-  if (cudnnGetVersion() < 91100) GTEST_SKIP() << "cuDNN reads a device's properties from 9.11 on";
+  if (cudnnGetVersion() < 91100) GTEST_SKIP() << old_cudnn();
   for (const Gpu& gpu : kGpus)
     for (bool backward : {false, true})
       for (bool causal : {false, true}) {
@@ -62,13 +67,13 @@ TEST(Graphs, OfAttentionArePutTogetherForEveryGpu) {
 }
 
 TEST(Graphs, OfSharedKeyHeadsArePutTogether) {
-  if (cudnnGetVersion() < 91100) GTEST_SKIP() << "cuDNN reads a device's properties from 9.11 on";
+  if (cudnnGetVersion() < 91100) GTEST_SKIP() << old_cudnn();
   const AttentionCall call{DType::fp16, true, {1, 1000, 8, 2, 64, true}};
   EXPECT_THAT(planned(attention_backward(call).graph, kGpus[1]), taken());
 }
 
 TEST(Graphs, ThatAreWrongAreNotTaken) {
-  if (cudnnGetVersion() < 91100) GTEST_SKIP() << "cuDNN reads a device's properties from 9.11 on";
+  if (cudnnGetVersion() < 91100) GTEST_SKIP() << old_cudnn();
   const auto wrong = [] {
     CudnnGraph graph;
     const auto a = graph.tensor(CUDNN_DATA_HALF, {1, 1, 64, 32}, {2048, 2048, 32, 1});

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # usage: missing.sh REHEARSE-CALIBRATE     without a GPU, the cuda backend ends with 2 and says what is missing.
 set -u
+source "$(dirname "$0")/../support/skip.sh"
 if command -v nvidia-smi >/dev/null && nvidia-smi -L 2>/dev/null | grep -q GPU; then
-  echo "skipped: there is a GPU"
-  exit 77
+  skip "there is a GPU" "a machine without"
 fi
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

@@ -10,8 +10,10 @@
 #include <string>
 
 #include "tests/support/program.hpp"
+#include "tests/support/skip.hpp"
 
 namespace fs = std::filesystem;
+using rehearse::test::no_page;
 using rehearse::test::ProgramRun;
 using rehearse::test::run_program;
 using rehearse::test::text_of;
@@ -142,7 +144,7 @@ TEST(Cli, ExpectationsDecideTheStatus) {
 TEST(Cli, ReportRefusesWhatItCannotShow) {
   if (outcome_of("report ../fuzz/base.yaml --quiet -o /dev/null").err.find("E-REPORT-BUILD") !=
       std::string::npos)
-    GTEST_SKIP() << "this build has no page";
+    GTEST_SKIP() << no_page();
   for (const auto& [words, said] : {std::pair{"report ../fuzz/base.yaml", "neither a page nor figures"},
                                     {"report -o x.html", "RESULT... is missing"},
                                     {"report ../fuzz/base.yaml -o ../fuzz/base.yaml", "would overwrite"},
@@ -160,7 +162,7 @@ TEST(Cli, ReportRefusesWhatItCannotShow) {
 
 TEST(Cli, ReportIsTheSameEachTime) {
   const ProgramRun first = outcome_of("report ../fuzz/base.yaml -o -");
-  if (first.err.find("E-REPORT-BUILD") != std::string::npos) GTEST_SKIP() << "this build has no page";
+  if (first.err.find("E-REPORT-BUILD") != std::string::npos) GTEST_SKIP() << no_page();
   EXPECT_EQ(first.status, 0) << first.err;
   EXPECT_THAT(first.out, testing::StartsWith("<!doctype html>"));
   EXPECT_EQ(first.out, outcome_of("report ../fuzz/base.yaml -o -").out);
@@ -189,7 +191,7 @@ TEST(Cli, ReportShowsAStore) {
   EXPECT_GT(fs::file_size(folder + "/s-front.svg"), 500U);
   const ProgramRun page = outcome_of("report " + folder + "/s.sqlite -o - --quiet");
   fs::remove_all(folder);
-  if (page.err.find("E-REPORT-BUILD") != std::string::npos) GTEST_SKIP() << "this build has no page";
+  if (page.err.find("E-REPORT-BUILD") != std::string::npos) GTEST_SKIP() << no_page();
   EXPECT_EQ(page.status, 0) << page.err;
   EXPECT_THAT(page.out, HasSubstr(R"("sweeps":[{"name":"s",)"));
   EXPECT_THAT(page.out, HasSubstr(R"("rows":4,)"));

@@ -3,10 +3,12 @@ import { execFileSync } from 'node:child_process';
 import { pathToFileURL } from 'node:url';
 
 const skipped = 77;
-const patience = 120_000; // ms; a busy machine starts a browser slowly
+export const registry = "npm's registry in reach when CMake configures";
+export const patience = 120_000; // ms; a busy machine starts a browser slowly
 
-export function skip(why) {
-  console.log(`skipped: ${why}`);
+/** Ends the test, with the line that tools/list_skipped collects. */
+export function skip(why, enable) {
+  console.log(`skipped: ${why}; enable: ${enable}`);
   process.exit(skipped);
 }
 
@@ -14,7 +16,7 @@ function findChromium() {
   try {
     return process.env.CHROMIUM || execFileSync('sh', ['-c', 'command -v chromium']).toString().trim();
   } catch {
-    return skip('chromium is not installed');
+    return skip('chromium is not installed', 'tools/setup --tests');
   }
 }
 
@@ -31,12 +33,18 @@ export class Faults {
   }
 }
 
+/** The browser, in its sandbox: root alone gets none. */
 export async function launch() {
-  const { chromium } = await import('playwright-core').catch(() => skip('node_modules has no playwright-core; npm ci brings it'));
-  return chromium.launch({
+  const { chromium } = await import('playwright-core').catch(() => skip('node_modules has no playwright-core', registry));
+  const browser = chromium.launch({
     executablePath: findChromium(),
     timeout: patience,
-    args: ['--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'],
+    chromiumSandbox: process.getuid() !== 0,
+    args: ['--disable-gpu', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'],
+  });
+  return browser.catch((error) => {
+    if (!/sandboxing failed/.test(error.message)) throw error;
+    return skip('chromium gets no sandbox here', 'apt-get install chromium-sandbox, or user namespaces for all');
   });
 }
 

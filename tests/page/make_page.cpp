@@ -9,6 +9,7 @@
 #include <string>
 
 #include "sim/report/page.hpp"
+#include "tests/support/skip.hpp"
 
 namespace {
 
@@ -111,7 +112,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   if (rehearse::page_template().empty()) {
-    std::cout << "skipped: this build has no page\n";
+    std::cout << rehearse::test::no_page() << '\n';
     return 77;
   }
   const bool big = std::string(argv[1]) == "sweep";

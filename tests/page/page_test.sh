@@ -3,7 +3,8 @@
 set -euo pipefail
 name=$1 rehearse=$2 make_page=$3 folder=$4
 tests=$(cd "$(dirname "$0")/.." && pwd)
-command -v node >/dev/null || { echo "skipped: node is not installed"; exit 77; }
+source "$tests/support/skip.sh"
+command -v node >/dev/null || skip "node is not installed" "tools/setup"
 page=$folder/$name.html
 case $name in
 run) results=("$tests/../scenarios/gpt3-175b-1024xa100.yaml") ;;
@@ -18,10 +19,8 @@ comparison)
 esac
 status=0
 "$rehearse" report "${results[@]}" --quiet -o "$page" 2>"$folder/$name.err" || status=$?
-if grep -q E-REPORT-BUILD "$folder/$name.err"; then
-  echo "skipped: this build has no page"
-  exit 77
-fi
+! grep -q E-REPORT-BUILD "$folder/$name.err" ||
+  skip "this build has no page" "node and npm (tools/setup), and npm's registry in reach when CMake configures"
 cat "$folder/$name.err"
 ((status == 0)) || exit 1
 exec node "$tests/page/page_test.mjs" "$name" "$page"

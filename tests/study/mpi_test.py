@@ -109,5 +109,6 @@ def environment_of(pid):
 
 if __name__ == "__main__":
     if not shutil.which("mpirun"):
+        print("skipped: mpirun is not installed; enable: tools/setup")
         sys.exit(77)
     unittest.main(verbosity=1)

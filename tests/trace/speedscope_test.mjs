@@ -1,30 +1,14 @@
 // Opens a merged trace in speedscope, in headless Chromium, and looks at what it shows.
 // usage: speedscope_test.mjs TRACE SCREENSHOT.png     exit status: 0 good, 1 bad, 77 where a part is missing
-import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import http from 'node:http';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import zlib from 'node:zlib';
+import { launch, patience, registry, skip } from '../page/browser.mjs';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
 const viewer = path.join(root, 'node_modules/speedscope/dist/release');
-const skipped = 77;
-const patience = 120_000; // ms; a busy machine starts a browser slowly
-
-function skip(why) {
-  console.log(`skipped: ${why}`);
-  process.exit(skipped);
-}
-
-function findChromium() {
-  try {
-    return process.env.CHROMIUM || execFileSync('sh', ['-c', 'command -v chromium']).toString().trim();
-  } catch {
-    return skip('chromium is not installed');
-  }
-}
-
 // The lanes of a trace as speedscope makes profiles of them: one for each (pid, tid) that has slices.
 function lanes(trace) {
   const raw = fs.readFileSync(trace);
@@ -90,16 +74,10 @@ if (!trace || !screenshot) {
   console.error('usage: speedscope_test.mjs TRACE SCREENSHOT.png');
   process.exit(2);
 }
-if (!fs.existsSync(viewer)) skip('node_modules has no speedscope; npm ci brings it');
-const { chromium } = await import('playwright-core').catch(() => skip('node_modules has no playwright-core; npm ci brings it'));
-const executablePath = findChromium();
+if (!fs.existsSync(viewer)) skip('node_modules has no speedscope', registry);
 const expected = lanes(trace);
 const server = await serve(viewer);
-const browser = await chromium.launch({
-  executablePath,
-  timeout: patience,
-  args: ['--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'],
-});
+const browser = await launch();
 const page = await browser.newPage({ viewport: { width: 1400, height: 700 } });
 page.setDefaultTimeout(patience);
 const seen = await load(page, `http://127.0.0.1:${server.address().port}/`, trace);

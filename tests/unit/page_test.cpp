@@ -12,6 +12,7 @@
 #include "sim/graph/lower.hpp"
 #include "tests/support/report_step.hpp"
 #include "tests/support/scenarios.hpp"
+#include "tests/support/skip.hpp"
 
 namespace rehearse {
 namespace {
@@ -161,7 +162,7 @@ TEST(PagePart, RefusesWhatCannotBeShown) {
 TEST(PageText, PutsThePayloadInItsPlace) {
   EXPECT_EQ(fill_page("<a>@PAYLOAD@</a>", "{}"), "<a>{}</a>");
   EXPECT_THROW(fill_page("<a></a>", "{}"), std::logic_error);
-  if (page_template().empty()) GTEST_SKIP() << "this build has no page";
+  if (page_template().empty()) GTEST_SKIP() << test::no_page();
   EXPECT_THAT(std::string(fill_page(page_template(), R"({"page":7})")),
               HasSubstr(R"(id="payload">{"page":7}</script>)"));
 }

@@ -3,10 +3,8 @@
 # without mpirun.
 set -euo pipefail
 
-command -v mpirun >/dev/null || {
-  echo "skipped: no mpirun" >&2
-  exit 77
-}
+source "$(dirname "${BASH_SOURCE[0]}")/../../support/skip.sh"
+command -v mpirun >/dev/null || skip "mpirun is not installed" "tools/setup"
 ranks=$1
 shift
 options=()
