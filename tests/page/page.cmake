@@ -14,4 +14,6 @@ foreach(name run comparison hostile)
   page_test(${name})
 endforeach()
 page_test(sweep)
+add_test(NAME page_packages COMMAND bash ${PROJECT_SOURCE_DIR}/tests/page/packages_test.sh ${CMAKE_COMMAND} ${NPM_EXECUTABLE})
+set_tests_properties(page_packages PROPERTIES LABELS unit SKIP_RETURN_CODE 77 TIMEOUT 120)
 set_tests_properties(page_sweep PROPERTIES RUN_SERIAL ON)  # it takes times

@@ -7,13 +7,14 @@ set(page_lock ${PROJECT_SOURCE_DIR}/package-lock.json)
 set(page_modules ${PROJECT_SOURCE_DIR}/node_modules/.package-lock.json)  # npm writes it last
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${page_lock})
 
+include(${page_sources}/packages.cmake)
+set(page_missing "node, npm or npm's packages are missing")
 if(NODE_EXECUTABLE AND NPM_EXECUTABLE AND ${page_lock} IS_NEWER_THAN ${page_modules})
   message(STATUS "npm ci")
-  execute_process(COMMAND ${NPM_EXECUTABLE} ci --ignore-scripts --no-audit --no-fund
-    WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} RESULT_VARIABLE page_failed OUTPUT_VARIABLE page_said ERROR_VARIABLE page_said)
+  fetch_packages(${NPM_EXECUTABLE} ${PROJECT_SOURCE_DIR} page_failed)
   if(page_failed)
     file(REMOVE ${page_modules})
-    message(WARNING "rehearse report will have no page, as npm ci failed:\n${page_said}")
+    set(page_missing "npm ci failed:\n${page_failed}")
   endif()
 endif()
 
@@ -25,6 +26,5 @@ if(NODE_EXECUTABLE AND EXISTS ${page_modules})
   set_source_files_properties(report/page_template.cpp PROPERTIES
     OBJECT_DEPENDS ${page} COMPILE_DEFINITIONS "REHEARSE_PAGE=\"${page}\"")
 else()
-  message(WARNING "node, npm or npm's packages are missing: rehearse report will write no page, and its tests are skipped. "
-    "tools/setup installs node and npm; npm's registry must be in reach when CMake configures.")
+  warn_of_no_page("${page_missing}")
 endif()
