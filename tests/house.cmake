@@ -6,7 +6,9 @@ add_test(NAME house_layers COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/t
 add_test(NAME house_layers_selftest COMMAND ${Python3_EXECUTABLE} ${house_tests}/house_layers_test.py)
 add_test(NAME house_setup COMMAND bash ${house_tests}/house_setup_test.sh)
 add_test(NAME house_skipped COMMAND ${Python3_EXECUTABLE} ${house_tests}/house_skipped_test.py ${CMAKE_CTEST_COMMAND})
-set_tests_properties(house_layers house_layers_selftest house_setup house_skipped PROPERTIES LABELS unit)
+add_test(NAME house_tidy_selftest COMMAND bash ${house_tests}/house_tidy_test.sh)
+set_tests_properties(house_layers house_layers_selftest house_setup house_skipped house_tidy_selftest PROPERTIES LABELS unit)
+set_tests_properties(house_tidy_selftest PROPERTIES SKIP_RETURN_CODE 77)
 
 add_test(NAME house_tidy COMMAND bash ${PROJECT_SOURCE_DIR}/tools/tidy ${CMAKE_BINARY_DIR})
 set_tests_properties(house_tidy PROPERTIES LABELS slow SKIP_RETURN_CODE 77 TIMEOUT 3600)
