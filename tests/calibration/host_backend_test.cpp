@@ -94,7 +94,7 @@ TEST_F(HostBackend, FillsAsSpecified) {
     const OperandSpec spec{"x", DType::fp32, content, 1000, 42, 0.5, 10, false};
     const Tensor tensor{spec, backend_->allocate(size_t(spec.bytes()))};
     backend_->fill(tensor);
-    const auto values = backend_->read(tensor, 3, 500);
+    auto values = backend_->read(tensor, 3, 500);
     backend_->release(tensor.data);
     return values;
   };

@@ -14,7 +14,6 @@
 namespace {
 
 using rehearse::Page;
-using rehearse::PageColumn;
 using rehearse::PageSweep;
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
