@@ -57,11 +57,10 @@ int command_score(const Invocation& invocation, std::ostream& out) {
   int tier_c = 0, other_kind = 0;
   for (size_t i = 0; i < truth.size(); ++i) {
     if (progress) std::cerr << fmt::format("\r{} of {} rows ", i + 1, truth.size());
-    if (truth[i].refused)
-      rows.push_back(predict(truth[i], options));
-    else if (truth[i].kind != "iteration")
+    const bool refused = truth[i].refused;
+    if (!refused && truth[i].kind != "iteration")
       ++other_kind;
-    else if (truth[i].tier != "A" && truth[i].tier != "B")
+    else if (!refused && truth[i].tier != "A" && truth[i].tier != "B")
       ++tier_c;
     else
       rows.push_back(predict(truth[i], options));

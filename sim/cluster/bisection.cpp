@@ -72,6 +72,7 @@ Bisection bisection(const Fabric& fabric) {
     ends[{second, graph.entry(port)}] += rate(fabric.classes()[second].first + port);
   }
   std::vector<Pipe> pipes;
+  pipes.reserve(ends.size() + size_t(graph.vertices));
   for (const auto& [end, sum] : ends)
     pipes.push_back(end.first ? Pipe{end.second, sink, sum} : Pipe{source, end.second, sum});
   std::vector<Hop> hops;

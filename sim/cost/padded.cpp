@@ -25,6 +25,7 @@ std::vector<double> sizes_from(const DeviceProfile& profile, const CollectiveCas
   constexpr int kMostDoublings = 40;
   const double octave = std::exp2(std::floor(std::log2(std::max(c.bytes, 1.0))));
   std::vector<double> sizes;
+  sizes.reserve(kMostDoublings);
   for (int i = 0; i < kMostDoublings; ++i) sizes.push_back(std::ldexp(octave, i));
   for (const auto& t : profile.collectives)
     if (t.op == c.op && t.nodes == c.nodes && t.per_node == c.per_node)
