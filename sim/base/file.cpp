@@ -135,6 +135,16 @@ mode_t usual_mode() {
   return 0666 & ~mask;
 }
 
+std::string of_descriptor(int number) { return "/proc/self/fd/" + std::to_string(number); }
+
+// A file that nothing names; negative where the file system has none, or none could be named later.
+int open_nameless(const std::string& folder) {
+  const int made = open(folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+  if (made < 0 || access(of_descriptor(made).c_str(), F_OK) == 0) return made;
+  close(made);
+  return -1;
+}
+
 // Names of this process's own descriptors: a file that stands behind one is written on, not replaced.
 bool names_descriptor(const std::string& path) {
   return path.starts_with("/dev/") || path.starts_with("/proc/");
@@ -187,8 +197,11 @@ OutputFile::OutputFile(const std::string& path) : path_(path), target_(behind_li
   const bool there = stat(path.c_str(), &old) == 0;
   if (there && access(path.c_str(), W_OK) != 0) fail(errno);
   if ((!there || S_ISREG(old.st_mode)) && !names_descriptor(path)) {
-    draft_ = (fs::path(target_).parent_path() / ".rehearse-XXXXXX").string();
-    descriptor_ = mkostemp(draft_.data(), O_CLOEXEC);
+    const fs::path folder = fs::path(target_).parent_path();
+    draft_ = (folder / ".rehearse-XXXXXX").string();
+    descriptor_ = open_nameless(folder.string());
+    nameless_ = descriptor_ >= 0;
+    if (!nameless_) descriptor_ = mkostemp(draft_.data(), O_CLOEXEC);
   }
   if (descriptor_ >= 0) {
     // Best effort: who is not root cannot give files away.
@@ -205,7 +218,7 @@ OutputFile::OutputFile(const std::string& path) : path_(path), target_(behind_li
 
 OutputFile::~OutputFile() {
   if (descriptor_ >= 0) close(descriptor_);
-  if (!draft_.empty()) unlink(draft_.c_str());
+  if (!draft_.empty() && !nameless_) unlink(draft_.c_str());
 }
 
 void OutputFile::write(std::string_view text) {
@@ -216,7 +229,21 @@ void OutputFile::write(std::string_view text) {
   }
 }
 
+// Renaming needs a name, and a link takes no other file's place. The number of the process keeps names apart.
+void OutputFile::name_draft() {
+  const std::string beside = draft_.substr(0, draft_.size() - std::strlen("XXXXXX"));
+  const std::string from = of_descriptor(descriptor_);
+  int named = -1;
+  for (int n = 0; named != 0; ++n) {
+    draft_ = beside + std::to_string(getpid()) + "-" + std::to_string(n);
+    named = linkat(AT_FDCWD, from.c_str(), AT_FDCWD, draft_.c_str(), AT_SYMLINK_FOLLOW);
+    if (named != 0 && errno != EEXIST) fail(errno);
+  }
+  nameless_ = false;
+}
+
 void OutputFile::commit() {
+  if (nameless_) name_draft();
   const int file = std::exchange(descriptor_, -1);
   if (close(file) != 0 && errno != EINTR) fail(errno);
   if (!draft_.empty() && rename(draft_.c_str(), target_.c_str()) != 0) fail(errno);

@@ -43,8 +43,11 @@ class OutputFile {
   [[noreturn]] void fail(int error) const;  // with the system's number
 
  private:
+  void name_draft();
+
   std::string path_, target_, draft_;  // as named, behind links, beside it; no draft: written in place
   int descriptor_ = -1;
+  bool nameless_ = false;  // the draft has no name yet: it goes with the process, however that ends
 };
 
 // "-" is shown as "<stdin>" in messages.
