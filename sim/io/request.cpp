@@ -94,7 +94,7 @@ std::string yaml_of(const Json& json) {
 }
 
 std::string path_of(const Json& scenario) {
-  const auto path = scenario.get<std::string>();
+  auto path = scenario.get<std::string>();
   if (path == "-") refuse_request("scenario", "standard input holds the requests", "");
   const auto control = [](char c) { return static_cast<unsigned char>(c) < 0x20; };
   if (std::any_of(path.begin(), path.end(), control))

@@ -40,6 +40,7 @@ std::vector<CriticalStep> critical_path(const TaskGraph& graph, const Timeline& 
   }
   if (until > 0) book("waiting", until, until);
   std::vector<CriticalStep> path;
+  path.reserve(by_kind.size());
   for (auto& [what, step] : by_kind) path.push_back(std::move(step));
   std::stable_sort(path.begin(), path.end(),
                    [](const auto& a, const auto& b) { return a.seconds > b.seconds; });

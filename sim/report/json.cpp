@@ -17,9 +17,9 @@ namespace {
 void refuse_non_finite(const Json& node, const std::string& path) {
   if (node.is_number_float() && !std::isfinite(node.get<double>()))
     throw std::logic_error("report: " + path + " is not a finite number");
+  const std::string below = path.empty() ? "" : path + ".";
   if (node.is_object())
-    for (const auto& [key, value] : node.items())
-      refuse_non_finite(value, path.empty() ? key : path + "." + key);
+    for (const auto& [key, value] : node.items()) refuse_non_finite(value, below + key);
   if (node.is_array())
     for (size_t i = 0; i < node.size(); ++i) refuse_non_finite(node[i], path + "[" + std::to_string(i) + "]");
 }

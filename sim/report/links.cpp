@@ -81,6 +81,7 @@ std::vector<LinkTraffic> traffic_of(const std::vector<Stay>& stays, const TaskGr
     bytes[{t.axis, t.what, t.group_size}] += s.bytes;
   }
   std::vector<LinkTraffic> rows;
+  rows.reserve(bytes.size());
   for (const auto& [key, sum] : bytes)
     rows.push_back({std::get<0>(key), std::get<1>(key), std::get<2>(key), sum});
   std::stable_sort(rows.begin(), rows.end(),

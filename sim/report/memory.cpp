@@ -93,6 +93,7 @@ StageMemory stage_over_time(StageId stage, const MemoryParts& fixed, const std::
 MemoryReport memory_report(const Scenario& scenario, const TaskGraph& graph, const Timeline& timeline) {
   const auto chunks = plan_chunks(scenario);
   std::vector<ActivationMemory> bytes;
+  bytes.reserve(chunks.size());
   for (const auto& chunk : chunks) bytes.push_back(activation_memory(scenario, chunk));
 
   MemoryReport report;
