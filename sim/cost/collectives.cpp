@@ -52,7 +52,7 @@ CollectiveTime in_node_collective(const DeviceProfile& profile, const Stack& sta
                                   const CollectiveContext& context) {
   if (ranks <= 1) return {Seconds(0), Basis::measured, false};
   if (!profile.architecture) {
-    CollectiveTime t = plain_in_node(profile, op, ranks, bytes, nvlink);
+    CollectiveTime t = plain_in_node(profile, op, ranks, bytes, nvlink, context.nvlink_more);
     t.protocol = ring_protocol(bytes);
     return t;
   }
@@ -66,7 +66,8 @@ WireCollective across_nodes(const DeviceProfile& profile, const Stack& stack, Co
                             BytesPerSec node_network, Seconds nic_latency, const CollectiveContext& context) {
   if (shape.nodes < 2) throw std::invalid_argument("a collective across nodes needs two nodes");
   if (!profile.architecture)
-    return plain_across(profile, stack, op, shape, bytes, nvlink, node_network, nic_latency);
+    return plain_across(profile, stack, op, shape, bytes, nvlink, node_network, nic_latency,
+                        context.nvlink_more);
   CollectiveCase c = case_of(op, shape, bytes, nvlink, context);
   c.node_network = node_network * (1 / stack.network_efficiency.value);
   c.network_share = stack.network_efficiency.value;

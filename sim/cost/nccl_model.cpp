@@ -180,10 +180,7 @@ double nvls_rate(const Question& q) {
 
 double collnet_rate(const Question& q, double bus) {
   if (q.algorithm == A::collnet_chain) return bus / 2;
-  if (!q.all_reduce()) {
-    const double channel = q.s.channel.value * 1e-9;
-    return q.g * .9 * channel;
-  }
+  if (!q.all_reduce()) return .9 * bus;
   const double share = q.g / q.s.channels;
   bus /= share - (share - 1) / 2;
   if (q.s.architecture >= GpuArchitecture::hopper) bus *= .85;

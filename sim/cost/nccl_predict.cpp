@@ -221,8 +221,8 @@ Prediction least_corrected(const DeviceProfile& profile, const CollectiveCase& c
 
 // What another latency of NVLink adds to a measured time, of which it is not known how often it waits for
 // one.
-Seconds fewest_hops(const CollectiveCase& c) {
-  return c.nvlink_more * (c.per_node < 2 ? 0.0 : c.op == CollectiveOp::all_reduce ? 2.0 : 1.0);
+Seconds more_of_hops(const CollectiveCase& c) {
+  return c.nvlink_more * (c.per_node < 2 ? 0.0 : fewest_hops(c.op));
 }
 
 // Tables of this group in one node; what NVLink carries scales with its rate.
@@ -236,7 +236,7 @@ Prediction from_tables(const std::vector<const CollectiveTable*>& tables, const 
     p.time = Seconds(latency + (at.seconds - latency) * stretch);
     p.basis = Basis::guess;
   }
-  p.time = std::max(Seconds(0), p.time + fewest_hops(c));
+  p.time = std::max(Seconds(0), p.time + more_of_hops(c));
   p.latency = std::min(p.latency, p.time);
   return p;
 }
@@ -249,7 +249,7 @@ void bound_by_tables(const std::vector<const CollectiveTable*>& tables, const Co
   for (const auto* t : tables) by_rate[t->node_network.value].push_back(t);
   std::erase_if(by_rate, [&](const auto& row) { return !covers(row.second, c.bytes); });
   const double rate = c.node_network.value;
-  const double hops = fewest_hops(c).value;
+  const double hops = more_of_hops(c).value;
   double least = 0, most = std::numeric_limits<double>::infinity();
   for (const auto& [measured, of_rate] : by_rate) {
     const CurveValue at = chained_curve(of_rate, c.bytes);

@@ -27,10 +27,11 @@ std::vector<double> sizes_from(const DeviceProfile& profile, const CollectiveCas
   std::vector<double> sizes;
   sizes.reserve(kMostDoublings);
   for (int i = 0; i < kMostDoublings; ++i) sizes.push_back(std::ldexp(octave, i));
+  const double most = sizes.back();
   for (const auto& t : profile.collectives)
     if (t.op == c.op && t.nodes == c.nodes && t.per_node == c.per_node)
       for (const double size : t.bytes)
-        if (size > octave && size < sizes.back()) sizes.push_back(size);
+        if (size > octave && size < most) sizes.push_back(size);
   std::sort(sizes.begin(), sizes.end());
   const auto above = std::upper_bound(sizes.begin(), sizes.end(), std::max(c.bytes, 1.0));
   sizes.erase(sizes.begin(), above - 1);

@@ -28,8 +28,12 @@ Hops tree_hops(double per_node, double nodes) {
   return {2 * (per_node - 1), 2 * std::floor(std::log2(nodes))};
 }
 
-Seconds latency_of(const CollectiveAlgorithm& a, Hops h, Seconds nic_latency) {
-  return Seconds(a.base_s.value + h.nvlink * a.hop_nvlink_s.value +
+double nvlink_hop(const CollectiveAlgorithm& a, Seconds nvlink_more) {
+  return std::max(0.0, a.hop_nvlink_s.value + nvlink_more.value);
+}
+
+Seconds latency_of(const CollectiveAlgorithm& a, Hops h, Seconds nvlink_more, Seconds nic_latency) {
+  return Seconds(a.base_s.value + h.nvlink * nvlink_hop(a, nvlink_more) +
                  h.network * (a.hop_network_s.value + nic_latency.value));
 }
 
@@ -62,7 +66,7 @@ double same_load(CollectiveOp op, int here, int there, double bytes) {
 }
 
 CollectiveTime between_tables(const DeviceProfile& profile, CollectiveOp op, int ranks, double bytes,
-                              int below, int above, double nvlink_ratio) {
+                              int below, int above, double nvlink_ratio, Seconds nvlink_more) {
   const auto at = [&](int there) {
     return from_tables(tables_for(profile, op, there), same_load(op, ranks, there, bytes), nvlink_ratio);
   };
@@ -76,20 +80,20 @@ CollectiveTime between_tables(const DeviceProfile& profile, CollectiveOp op, int
     low.outside = low.outside || high.outside;
   } else if (below) {
     const double more = ring_hops(op, ranks, 1).nvlink - ring_hops(op, below, 1).nvlink;
-    low.time += Seconds(more * profile.algorithms.front().hop_nvlink_s.value);
+    low.time += Seconds(more * nvlink_hop(profile.algorithms.front(), nvlink_more));
     low.outside = low.outside || ranks > 2 * below;
   }
   return low;
 }
 
 CollectiveTime without_table(const DeviceProfile& profile, CollectiveOp op, int ranks, double bytes,
-                             BytesPerSec nvlink) {
+                             BytesPerSec nvlink, Seconds nvlink_more) {
   double least = std::numeric_limits<double>::infinity();
   const double sent = op == CollectiveOp::broadcast ? bytes : bytes_sent_per_rank(op, ranks, bytes);
   const double rate = nvlink.value * profile.nvlink_efficiency.value;
   for (const auto& a : profile.algorithms) {
     if (a.tree) continue;
-    const Seconds latency = latency_of(a, ring_hops(op, ranks, 1), Seconds(0));
+    const Seconds latency = latency_of(a, ring_hops(op, ranks, 1), nvlink_more, Seconds(0));
     least = std::min(least, latency.value + sent / (rate * a.payload.value));
   }
   return {Seconds(least), profile.nvlink_efficiency.basis, true};
@@ -113,24 +117,28 @@ CollectiveTime from_tables(const std::vector<const CollectiveTable*>& tables, do
 }
 
 CollectiveTime plain_in_node(const DeviceProfile& profile, CollectiveOp op, int ranks, Bytes bytes,
-                             BytesPerSec nvlink) {
+                             BytesPerSec nvlink, Seconds nvlink_more) {
   if (ranks <= 1) return {Seconds(0), Basis::measured, false};
   const double ratio = profile.nvlink_bytes_per_s.value / nvlink.value;
+  const auto measured = [&](CollectiveTime t) {
+    t.time = std::max(Seconds(0), t.time + nvlink_more * fewest_hops(op));
+    return t;
+  };
   const auto exact = tables_for(profile, op, ranks);
-  if (!exact.empty()) return from_tables(exact, bytes.value, ratio);
+  if (!exact.empty()) return measured(from_tables(exact, bytes.value, ratio));
   int below = 0, above = 0;
   for (const auto& t : profile.collectives) {
     if (t.op != op || t.nodes != 1 || t.bytes.empty()) continue;
     if (t.per_node < ranks) below = std::max(below, t.per_node);
     if (t.per_node > ranks) above = above ? std::min(above, t.per_node) : t.per_node;
   }
-  if (!below && !above) return without_table(profile, op, ranks, bytes.value, nvlink);
-  return between_tables(profile, op, ranks, bytes.value, below, above, ratio);
+  if (!below && !above) return without_table(profile, op, ranks, bytes.value, nvlink, nvlink_more);
+  return measured(between_tables(profile, op, ranks, bytes.value, below, above, ratio, nvlink_more));
 }
 
 WireCollective plain_across(const DeviceProfile& profile, const Stack& stack, CollectiveOp op,
                             const GroupShape& shape, Bytes bytes, BytesPerSec nvlink,
-                            BytesPerSec node_network, Seconds nic_latency) {
+                            BytesPerSec node_network, Seconds nic_latency, Seconds nvlink_more) {
   if (shape.nodes < 2 || profile.algorithms.empty())
     throw std::invalid_argument("a collective across nodes needs two nodes and a profile with algorithms");
   const double n = shape.ranks, nodes = shape.nodes, per_node = shape.per_node;
@@ -143,7 +151,7 @@ WireCollective plain_across(const DeviceProfile& profile, const Stack& stack, Co
     const Hops hops = a.tree ? tree_hops(per_node, nodes) : ring_hops(op, n, nodes);
     const Traffic t = a.tree ? tree_traffic(nodes, bytes.value) : ring_traffic(op, n, per_node, bytes.value);
     WireCollective w;
-    w.latency = latency_of(a, hops, nic_latency);
+    w.latency = latency_of(a, hops, nvlink_more, nic_latency);
     w.bytes_per_node = t.per_node / a.payload.value;
     w.in_node_cap = BytesPerSec(per_node > 1 && t.per_gpu > 0 ? in_node * t.per_node / t.per_gpu
                                                               : std::numeric_limits<double>::infinity());

@@ -18,8 +18,10 @@ CollectiveTime from_tables(const std::vector<const CollectiveTable*>& tables, do
 // through it with the slope of the table's end. Group sizes without a table are interpolated linearly in
 // ranks between tables at equal bytes sent per rank; above the largest table each further hop costs a ring-ll
 // NVLink hop. Operations without a table: least over the profile's algorithms of latency + bytes / rate.
+// `nvlink_more`, latency beyond the profile's, is added to each of these hops, and to the fewest that a
+// measured call has.
 CollectiveTime plain_in_node(const DeviceProfile& profile, CollectiveOp op, int ranks, Bytes bytes,
-                             BytesPerSec nvlink);
+                             BytesPerSec nvlink, Seconds nvlink_more);
 
 // The algorithm with the least latency + bytes / rate on an idle network, rate = min(in_node_cap,
 // node_network). Ring base + (steps - x) NVLink hops + x network hops, all_reduce steps 2(n-1) and x =
@@ -29,6 +31,6 @@ CollectiveTime plain_in_node(const DeviceProfile& profile, CollectiveOp op, int 
 // share of the protocol.
 WireCollective plain_across(const DeviceProfile& profile, const Stack& stack, CollectiveOp op,
                             const GroupShape& shape, Bytes bytes, BytesPerSec nvlink,
-                            BytesPerSec node_network, Seconds nic_latency);
+                            BytesPerSec node_network, Seconds nic_latency, Seconds nvlink_more);
 
 }  // namespace rehearse

@@ -22,7 +22,7 @@ GroupCollective group_collective(const Scenario& s, CollectiveOp op, const Group
   // What NICs take comes over PCIe.
   BytesPerSec network = s.cluster.port() * ports;
   if (s.cluster.pcie.value > 0) network = std::min(network, s.cluster.pcie * shape.per_node);
-  context.nics = int(std::ceil(network.value / s.cluster.port().value - 1e-9));
+  context.nics = ports;
   return {{},
           across_nodes(*s.profile, s.stack, op, shape, bytes, in_node,
                        network * s.stack.network_efficiency.value, hop_latency, context)};

@@ -12,4 +12,7 @@ double bytes_sent_per_rank(CollectiveOp op, int ranks, double bytes);
 // reduce_scatter, all_to_all (n-1)/n; send_recv, broadcast 1.
 double bus_factor(CollectiveOp op, int ranks);
 
+// Waits for a link, one after the other, that no algorithm does without.
+constexpr int fewest_hops(CollectiveOp op) { return op == CollectiveOp::all_reduce ? 2 : 1; }
+
 }  // namespace rehearse

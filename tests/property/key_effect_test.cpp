@@ -144,9 +144,6 @@ const std::set<std::string> kOthers = {
     "name",    "model.name", "cluster.name", "cluster.network", "cluster.placement", "stack",
     "profile", "layout.cp",  "layout.ep",    "layout.dp",       "layout.placement",  "cluster.fabric.shape"};
 
-// Known to be silent with a profile that names no architecture, where no transfer stays in a node.
-const std::set<std::string> kKnown = {"cluster.nvlink_latency"};
-
 TEST(KeyEffect, EveryAcceptedKeyMovesAFigureOrIsSaidToHaveNoEffect) {
   std::set<std::string> seen, flipped;
   for (const auto& base : kBases) {
@@ -160,7 +157,7 @@ TEST(KeyEffect, EveryAcceptedKeyMovesAFigureOrIsSaidToHaveNoEffect) {
       seen.insert(key);
       if (kOthers.count(key)) continue;
       const Verdict verdict = flip(base, key, *before);
-      EXPECT_FALSE(verdict.silent && !kKnown.count(key)) << key << " changes nothing in silence: " << shown;
+      EXPECT_FALSE(verdict.silent) << key << " changes nothing in silence: " << shown;
       if (verdict.flipped) flipped.insert(key);
     }
   }

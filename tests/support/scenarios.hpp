@@ -15,6 +15,7 @@ inline std::shared_ptr<const DeviceProfile> plain_profile() {
   profile->memory_bytes = c(80 * kGibi);
   profile->hbm_bytes_per_s = c(2e12);
   profile->nvlink_bytes_per_s = c(300e9);
+  profile->nvlink_latency_s = c(1e-6);
   profile->framework_bytes = c(1e9);
   for (DType t : {DType::fp32, DType::fp16, DType::bf16}) profile->peak_flops.emplace_back(t, c(312e12));
   profile->attention_backward = c(2.5);

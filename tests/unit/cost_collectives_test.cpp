@@ -133,6 +133,28 @@ TEST(CostCollective, NicLatencyCountsOnEveryHop) {
   EXPECT_THROW(across_nodes(p, round_stack(), op, {8, 1, 8, true}, Bytes(1), kNvlink), std::invalid_argument);
 }
 
+// Beyond the profile's; a ring of all_reduce over n GPUs has 2(n - 1) hops, a measured call at least 2.
+TEST(CostCollective, NvlinkLatencyCountsOnEveryHopAndOnTheFewestOfATable) {
+  const CollectiveContext more{.nvlink_more = Seconds(1e-6)};
+  const auto longer = [&](const DeviceProfile& p, int ranks, double bytes) {
+    const auto at = [&](const CollectiveContext& context) {
+      return in_node_collective(p, round_stack(), kAr, ranks, Bytes(bytes), kNvlink, context).time.value;
+    };
+    return at(more) - at({});
+  };
+  EXPECT_NEAR(longer(bare_profile(), 8, 1e9), 14e-6, 1e-12);
+  EXPECT_NEAR(longer(with_tables(), 8, 1e6), 2e-6, 1e-12);
+  EXPECT_NEAR(longer(with_tables(), 4, 1e6), 2e-6, 1e-12);
+  EXPECT_NEAR(longer(with_tables(), 16, 1e6), 2e-6 + 16e-6, 1e-12);
+  const GroupShape shape{16, 2, 8, true};
+  const auto latency = [&](const CollectiveContext& context) {
+    return across_nodes(bare_profile(), round_stack(), CollectiveOp::all_gather, shape, Bytes(1e10), kNvlink,
+                        BytesPerSec(1e11), Seconds(0), context)
+        .latency.value;
+  };
+  EXPECT_NEAR(latency(more) - latency({}), 14e-6, 1e-12);
+}
+
 TEST(CostTransfer, InNodeIsLatencyAndRate) {
   auto p = bare_profile();
   EXPECT_DOUBLE_EQ(p2p_in_node(p, Bytes(8e8), kNvlink, Seconds(1e-6)).time.value, 4e-6 + 1e-6 + 8e8 / 80e9);
