@@ -2,6 +2,7 @@ find_package(Python3 REQUIRED COMPONENTS Interpreter)
 
 # Tests of the harness stand apart: libsimgrid exports MPI symbols, so no program links both it and MPI.
 file(GLOB calibration_tests CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/calibration/*.cpp)
+file(GLOB threads_tests CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/calibration/threads/*.cpp)
 file(GLOB ranks_tests CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/calibration/ranks/*.cpp)
 
 function(calibration_test name)
@@ -15,12 +16,16 @@ function(calibration_test name)
   endforeach()
 endfunction()
 
-if(calibration_tests)
-  calibration_test(test_calibration ${calibration_tests})
-  target_link_libraries(test_calibration PRIVATE GTest::gmock_main)
-  precompile(test_calibration <gmock/gmock.h>)
-  gtest_discover_tests(test_calibration PROPERTIES LABELS unit DISCOVERY_TIMEOUT 60)
-endif()
+function(gtest_calibration_test name label)
+  if(ARGN)
+    calibration_test(${name} ${ARGN})
+    target_link_libraries(${name} PRIVATE GTest::gmock_main)
+    precompile(${name} <gmock/gmock.h>)
+    gtest_discover_tests(${name} PROPERTIES LABELS ${label} DISCOVERY_TIMEOUT 60)
+  endif()
+endfunction()
+gtest_calibration_test(test_calibration unit ${calibration_tests})
+gtest_calibration_test(test_calibration_threads threads ${threads_tests})
 
 # Every rank is one process of the program; skipped without mpirun.
 if(ranks_tests)

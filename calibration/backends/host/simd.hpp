@@ -4,8 +4,9 @@
 #include <bit>
 #include <cstdint>
 
-// Compiled once for each instruction set; the loader picks the version.
-#if defined(__x86_64__) && defined(__gnu_linux__)
+// Compiled once for each instruction set; the loader picks the version, before ThreadSanitizer is there to
+// watch the code that picks.
+#if defined(__x86_64__) && defined(__gnu_linux__) && !defined(__SANITIZE_THREAD__)
 #define REHEARSE_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
 #else
 #define REHEARSE_CLONES
