@@ -10,6 +10,9 @@ if(TARGET rehearse-calibrate)
 endif()
 add_test(NAME input_files COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/input/files_test.py $<TARGET_FILE:rehearse> ${calibrate})
 set_tests_properties(input_files PROPERTIES LABELS unit TIMEOUT 300)
+add_test(NAME input_hints COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/input/hints_test.py ${PROJECT_SOURCE_DIR} $<TARGET_FILE:rehearse>
+  ${calibrate})
+set_tests_properties(input_hints PROPERTIES LABELS unit TIMEOUT 300)
 if(TARGET rehearse-mpi)
   add_test(NAME study_mpi COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/study/mpi_test.py
     $<TARGET_FILE:rehearse> $<TARGET_FILE:rehearse-mpi>)

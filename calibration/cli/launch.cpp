@@ -60,7 +60,7 @@ void pass_on(int signal) { kill(mpirun, signal); }
                                "",
                                "E-BACKEND",
                                "mpirun cannot be started: " + why,
-                               "install Open MPI, or measure one rank alone with --ranks 1"});
+                               "install Open MPI, or measure one rank alone: try --ranks 1"});
 }
 
 [[noreturn]] void become_mpirun(int ranks, const std::string& program,

@@ -217,7 +217,7 @@ int measure_all(const RunOptions& options, const Invocation& invocation, std::os
                                  "",
                                  "E-CLI",
                                  fmt::format("--ranks {}, but {} were started", options.ranks, ranks->size()),
-                                 "leave --ranks out under mpirun and srun"});
+                                 "under mpirun and srun leave out --ranks"});
   }
   const auto backend = make_backend(options.backend, *ranks);
   Bench bench(*backend, *ranks);

@@ -52,14 +52,14 @@ void check(const RunOptions& options, const std::string& probes) {
   check_backend(options.backend);
   if (options.output.empty() && !options.dry_run)
     refuse("-o is missing", "-o samples.jsonl; --dry-run needs none");
-  if (options.output == "-") refuse("samples go to a file, so that they survive", "-o samples.jsonl");
+  if (options.output == "-") refuse("samples go to a file, so that they survive", "as in -o samples.jsonl");
   note_read(options.points);
   claim_kept("-o", options.output);
   claim_outputs({{"--json", options.json}});
   if (!options.points.empty() && !probes.empty())
     refuse("--points and --probes are both given", "a file of points says itself what to measure");
   if (options.points == "-" && options.ranks != 1)
-    refuse("--points - needs --ranks 1", "ranks cannot read standard input; write the points to a file");
+    refuse("--points - needs --ranks 1", "several ranks cannot share standard input: try --ranks 1");
 }
 
 }  // namespace

@@ -131,7 +131,7 @@ Work memory(Row& row) {
   const auto* kernel = find_named(kMemoryKernels, word);
   if (!kernel)
     row.refuse(row.column("op"), "E-IMPORT-OP", "a kernel that the simulator does not know: " + quote(word),
-               "say --kernel " + word + "=NAME");
+               "try --kernel " + word + "=NAME");
   return MemoryCall{row.dtype(DType::bf16), kernel->value, {row.whole("rows"), row.whole("width")}};
 }
 
@@ -205,7 +205,7 @@ bool wanted(const Row& row) {
     if (!row.has(column) || row.text(column) != value) return false;
   }
   if (!of_gpu)
-    row.refuse(row.column("gpu"), "E-IMPORT-HEADER", "a table of several devices", "say --where gpu=NAME");
+    row.refuse(row.column("gpu"), "E-IMPORT-HEADER", "a table of several devices", "try --where gpu=NAME");
   // Gradients of weights are kept in fp32.
   return !(row.has("out_dtype") && row.has("layout") && row.text("layout") == "NT" &&
            row.text("out_dtype") != "fp32");

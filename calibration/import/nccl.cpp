@@ -24,11 +24,11 @@ CollectiveOp op_of(const NcclTable& table, const std::string& file, const Import
     refuse_at(
         table.of_program, "E-IMPORT-OP",
         fmt::format("the log is of {}, not of {}", name_of(kOpNames, *named), name_of(kOpNames, *options.op)),
-        "leave --op out");
+        "leave out --op");
   const auto op = options.op ? options.op : named ? named : op_in_file(file);
   if (!op)
     refuse_at(table.header, "E-IMPORT-OP", "neither log nor file name says which collective this is",
-              "say --op all_reduce");
+              "as in --op all_reduce");
   return *op;
 }
 
@@ -39,7 +39,7 @@ void check_gpus(const NcclTable& table, const ImportOptions& options) {
       refuse_at(d.place, "E-IMPORT-RANKS",
                 fmt::format("rank {} is on {}, rank {} on {}", d.rank, quote(d.name), table.devices[0].rank,
                             quote(table.devices[0].name)),
-                "say --gpu NAME if that is one kind of device");
+                "if that is one kind of device: try --gpu NAME");
 }
 
 DType dtype_of(const NcclRow& row, const ImportOptions& options) {
@@ -49,7 +49,7 @@ DType dtype_of(const NcclRow& row, const ImportOptions& options) {
   Place at = row.place;
   if (row.type_column) at.column = row.type_column;
   refuse_at(at, "E-IMPORT-ROW", of_row(row) + "a type that the simulator does not know: " + quote(row.type),
-            nccl_width(row.type) > 0 ? "say --dtype TYPE, if as many bytes of that take as long" : "");
+            nccl_width(row.type) > 0 ? "if as many bytes of that take as long: try --dtype TYPE" : "");
 }
 
 // The row as a sample; of two halves the faster one. Rejected where either had wrong results.

@@ -45,6 +45,7 @@ struct Read {
 struct Books {
   std::vector<Read> reads;
   std::vector<Claim> claims;
+  std::string stream;  // what standard input holds, where the command reads it
 };
 Books& books() {
   static Books all;
@@ -107,6 +108,13 @@ void claim(const std::string& option, const std::string& path, bool kept) {
   throw InputErrors(std::move(error));
 }
 
+void refuse_own_stream(const std::string& path, const Place& named, const struct stat& status) {
+  struct stat own {};
+  if (books().stream.empty() || fstat(STDIN_FILENO, &own) != 0) return;
+  if (own.st_dev == status.st_dev && own.st_ino == status.st_ino)
+    refuse_read(path, named, books().stream, "name a file, or give its text");
+}
+
 struct Descriptor {
   int number;
   bool owned;
@@ -162,6 +170,7 @@ std::string read_file(const std::string& path, const Place& named, size_t limit)
   if (fstat(file.number, &status) != 0) refuse_read(path, named, std::strerror(errno));
   if (S_ISDIR(status.st_mode)) refuse_read(path, named, "it is a directory");
   if (S_ISBLK(status.st_mode)) refuse_read(path, named, "it is a disk");
+  refuse_own_stream(path, named, status);
   note(path, id_of(path, &status));
   std::string text;
   if (!slurp(file.number, limit, S_ISREG(status.st_mode) ? static_cast<size_t>(status.st_size) : 0, text))
@@ -184,6 +193,8 @@ void claim_outputs(const std::vector<std::pair<std::string, std::string>>& outpu
 }
 
 void claim_kept(const std::string& option, const std::string& path) { claim(option, path, true); }
+
+void claim_standard_input(const std::string& why) { books().stream = why; }
 
 void forget_files() { books() = {}; }
 

@@ -14,6 +14,10 @@ namespace rehearse {
 // `limit`; E-CLI where an output was claimed over it.
 std::string read_file(const std::string& path, const Place& named = {}, size_t limit = 64u << 20);
 
+// Standard input is a stream that the command itself reads: read_file() refuses it from here on, under
+// whatever name. `why` says what it holds.
+void claim_standard_input(const std::string& why);
+
 // A file that is read later or by a library counts as read from here on. Throws InputErrors (E-CLI) as above.
 void note_read(const std::string& path);
 

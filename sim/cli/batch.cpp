@@ -5,6 +5,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "sim/base/file.hpp"
 #include "sim/cli/commands.hpp"
 #include "sim/cli/simulate.hpp"
 #include "sim/io/request.hpp"
@@ -82,6 +83,7 @@ int command_batch(const Invocation& invocation, std::ostream& out) {
       "{\"id\": ..., \"error\": [{code, message, key, file, line, column, hint}]}. A file is read once.",
       0, 0};
   if (!parse_words(invocation.words, help, options, out)) return kDone;
+  claim_standard_input("standard input holds the requests");
   Batch batch(step_options(engine), invocation.roots);
   for (std::string line; next_line(line);) {
     if (line.find_first_not_of(" \t\r") == std::string::npos) continue;

@@ -37,8 +37,20 @@ struct Words {
   bool quiet = false;
 };
 
-[[noreturn]] void refuse_with(const char* code, const std::string& message, const std::string& hint = {}) {
-  throw InputErrors(InputError{{}, "", code, message, hint});
+Place place_of_option(const std::string& option, const std::string& text) {
+  return {option + " " + text, 1, 1, text};
+}
+
+// Of what no algorithm and protocol that is allowed can run, or nothing chooses: the option that says so.
+[[noreturn]] void refuse_choice(const Words& w, const NcclFilter& asked, std::string message) {
+  const NcclFilter more = with_ring(asked);
+  const bool of_algo = !w.algo.empty() && (w.proto.empty() || more.algorithms != asked.algorithms);
+  std::string hint = "try";
+  if (!w.algo.empty()) hint += " --algo " + nccl_list(more.algorithms, kNcclAlgorithmNames);
+  if (!w.proto.empty()) hint += " --proto " + nccl_list(more.protocols, kNcclProtocolNames);
+  throw InputErrors(
+      InputError{of_algo ? place_of_option("--algo", w.algo) : place_of_option("--proto", w.proto), "",
+                 "E-NCCL-ALGO", std::move(message), "ring runs them all: " + hint});
 }
 
 boost::program_options::options_description options_of(Words& w) {
@@ -69,7 +81,8 @@ uint8_t bits_of(const std::string& text, const Named<T> (&table)[N], const char*
   const auto bits = nccl_bits(text, table, unknown);
   if (bits) return *bits;
   if (unknown.empty() && !text.empty())
-    refuse_with("E-NCCL-ALGO", std::string(option) + " " + quote(text) + " leaves nothing");
+    throw InputErrors(InputError{place_of_option(option, text), "", "E-NCCL-ALGO",
+                                 std::string(option) + " " + quote(text) + " leaves nothing", ""});
   refuse(std::string(option) + " does not know " + quote(unknown), suggest_nccl(unknown, table));
 }
 
@@ -116,7 +129,7 @@ std::string path_of(const std::string& word, const char* option, FileKind kind, 
 
 void check_group(Words& w, const Cluster& cluster) {
   if (w.per_node == 0) w.per_node = std::min(w.ranks, cluster.gpus_per_node);
-  if (w.ranks < 2) refuse("--ranks must be 2 or more", "--ranks 16 --per-node 8");
+  if (w.ranks < 2) refuse("--ranks must be 2 or more", "as in --ranks 16 --per-node 8");
   if (w.ranks > kMostRanks) refuse(fmt::format("--ranks must be at most {}", kMostRanks));
   if (w.per_node > cluster.gpus_per_node && w.per_node <= cluster.gpus_per_domain() &&
       w.per_node % cluster.gpus_per_node == 0)
@@ -193,6 +206,17 @@ CollectiveRow price(const Scenario& s, const CollectiveGroup& group, CollectiveO
   return row;
 }
 
+// The same; what NCCL's model refuses is the fault of an option.
+CollectiveRow price_asked(const Words& w, const Scenario& s, const CollectiveGroup& group, CollectiveOp op,
+                          double bytes, double link) {
+  try {
+    return price(s, group, op, bytes, link);
+  } catch (const InputErrors& found) {
+    if (found.errors[0].code != "E-NCCL-ALGO") throw;
+    refuse_choice(w, s.stack.nccl, found.errors[0].message);
+  }
+}
+
 void compare(CollectiveAnswer& answer) {
   std::vector<double> errors;
   for (const auto& row : answer.rows)
@@ -208,7 +232,7 @@ void compare(CollectiveAnswer& answer) {
 // What --against names; its group where the words name none.
 std::optional<MeasuredCollective> measured_of(Words& w, CollectiveOp op) {
   if (w.against.empty()) return std::nullopt;
-  if (!w.bytes.empty()) refuse("--against brings its own sizes", "leave --bytes out");
+  if (!w.bytes.empty()) refuse("--against brings its own sizes", "leave out --bytes");
   auto measured = read_measured_collective(w.against, op, {std::max(w.ranks, 0), std::max(w.per_node, 0)});
   if (w.ranks == 0) w.ranks = measured.ranks;
   if (w.per_node == 0 && measured.nodes > 0 && w.ranks == measured.ranks)
@@ -220,7 +244,7 @@ std::optional<MeasuredCollective> measured_of(Words& w, CollectiveOp op) {
 std::vector<MeasuredCollective::Row> rows_of(const Words& w,
                                              const std::optional<MeasuredCollective>& measured) {
   if (measured) return measured->rows;
-  if (w.bytes.empty()) refuse("--bytes or --against is missing", "--bytes 8..8GiB");
+  if (w.bytes.empty()) refuse("--bytes or --against is missing", "as in --bytes 8..8GiB");
   std::vector<MeasuredCollective::Row> rows;
   for (const double bytes : sizes_of(w)) rows.push_back({bytes, 0, {}});
   return rows;
@@ -256,9 +280,11 @@ CollectiveAnswer answer_of(Words& w, CollectiveOp op, const DataRoots& roots) {
   if (!w.algo.empty()) s.stack.nccl.algorithms = bits_of(w.algo, kNcclAlgorithmNames, "--algo");
   if (!w.proto.empty()) s.stack.nccl.protocols = bits_of(w.proto, kNcclProtocolNames, "--proto");
   if (!s.stack.nccl.all() && !s.profile->architecture)
-    refuse_with("E-NCCL-ALGO",
-                "profile " + s.profile->name + " names no architecture, so that NCCL's model does not choose",
-                "leave --algo and --proto out");
+    throw InputErrors(InputError{
+        w.algo.empty() ? place_of_option("--proto", w.proto) : place_of_option("--algo", w.algo), "",
+        "E-NCCL-ALGO",
+        "profile " + s.profile->name + " names no architecture, so that NCCL's model does not choose",
+        "leave out --algo and --proto"});
   if (!w.quiet && cluster.gpu != s.profile->name)
     std::cerr << fmt::format("warning: profile {} on a cluster of {} [W-PROFILE-GPU]\n", s.profile->name,
                              cluster.gpu);
@@ -273,7 +299,7 @@ CollectiveAnswer answer_of(Words& w, CollectiveOp op, const DataRoots& roots) {
     if (!w.quiet && !other.empty()) std::cerr << "warning: " << other << '\n';
   }
   for (const auto& size : rows_of(w, measured)) {
-    answer.rows.push_back(price(s, group, op, size.bytes, answer.link));
+    answer.rows.push_back(price_asked(w, s, group, op, size.bytes, answer.link));
     if (size.seconds > 0) answer.rows.back().measured_s = size.seconds;
   }
   compare(answer);

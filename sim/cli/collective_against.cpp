@@ -26,14 +26,14 @@ void check_measured(const MeasuredCollective& measured, const std::string& file,
     refuse_at(measured.of_op, is + word_of(*measured.op) + ", not " + word_of(asked.op));
   if (measured.ranks && measured.ranks != asked.ranks)
     refuse_at(measured.of_ranks, fmt::format("{}{} ranks, not {}", is, measured.ranks, asked.ranks),
-              fmt::format("say --ranks {}, if the topology is that of the measurement", measured.ranks));
+              fmt::format("if the topology is that of the measurement: try --ranks {}", measured.ranks));
   if (measured.nodes && measured.nodes != asked.hosts && measured.nodes != asked.domains)
     refuse_at(
         measured.of_ranks,
         fmt::format("{}{} host{}, not {}", is, measured.nodes, measured.nodes == 1 ? "" : "s", asked.hosts),
         asked.ranks % measured.nodes
             ? ""
-            : fmt::format("--per-node says how many ranks a host has: {}", asked.ranks / measured.nodes));
+            : fmt::format("for the ranks of a host: try --per-node {}", asked.ranks / measured.nodes));
 }
 
 std::string other_gpu(const MeasuredCollective& measured, const std::string& file,

@@ -53,8 +53,12 @@ int command_compare(const Invocation& invocation, std::ostream& out) {
     runs.push_back(
         simulated(common, common.inputs.front(), read_variant("--with", text), engine, invocation.roots));
   if (runs.size() < 2)
-    throw InputErrors(InputError{
-        {}, "", "E-CLI", "there is nothing to compare with", "name another scenario, or --with 'KEY=VALUE'"});
+    throw InputErrors(
+        InputError{{},
+                   "",
+                   "E-CLI",
+                   "there is nothing to compare with",
+                   "name another scenario, or a change of this one as in --with layout.zero=1"});
   std::vector<ComparedRun> compared;
   for (const auto& run : runs) compared.push_back({run.label, &run.step.report, &run.plan.scenario});
   emit(common, to_comparison_table(compared, table_style()), to_comparison_json(compared), out);

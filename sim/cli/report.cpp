@@ -43,9 +43,8 @@ struct Results {
 bool read_options(const Invocation& invocation, ReportOptions& options, std::ostream& out) {
   namespace po = boost::program_options;
   po::options_description visible;
-  visible.add_options()("output,o", po::value(&options.output)->value_name("FILE|-"),
-                        "the page, as in -o step.html")("svg", po::value(&options.svg)->value_name("DIR"),
-                                                        "each figure as an SVG in this folder")(
+  visible.add_options()("output,o", po::value(&options.output)->value_name("FILE|-"), "the page: step.html")(
+      "svg", po::value(&options.svg)->value_name("DIR"), "each figure as an SVG in this folder")(
       "set", po::value(&options.sets)->value_name("KEY.PATH=VALUE"),
       "vary every scenario (repeatable; null removes the key)")("quiet", po::bool_switch(&options.quiet),
                                                                 "no notes or warnings on stderr");
@@ -59,8 +58,7 @@ bool read_options(const Invocation& invocation, ReportOptions& options, std::ost
   if (!inputs) return false;
   options.inputs = *inputs;
   if (options.output.empty() && options.svg.empty())
-    refuse_as("E-CLI", "neither a page nor figures are asked for",
-              "name one, as in -o step.html or --svg figures");
+    refuse_as("E-CLI", "neither a page nor figures are asked for", "try -o step.html, or --svg figures");
   claim_outputs({{"-o", options.output}});
   engine_by_name(options.engine.engine), fold_by_name(options.engine.fold);
   if (!options.output.empty() && page_template().empty())

@@ -183,7 +183,7 @@ void check_options(const RunOptions& options, const CommonOptions& common) {
         "--stop-after",
         "--stop-after ends before there is a report: --trace, --expect, --links and --json have nothing "
         "to say",
-        "leave them out, or leave out --stop-after");
+        "leave out --stop-after");
   static constexpr std::string_view forms[] = {"layout", "schedule", "graph", "timeline"};
   static constexpr std::string_view details[] = {"chunk", "kernel"};
   if (!options.stop_after.empty())

@@ -59,7 +59,7 @@ void read_shard(SweepOptions& options) {
                           : whole_number(std::string_view(options.shard_text).substr(slash + 1), 1'000'000);
   if (!shard || !shards || *shard > *shards)
     refuse("--shard " + quote(options.shard_text) + " is no part of a whole",
-           "as in --shard 1/3, 2/3 and 3/3");
+           "the first of three parts as in --shard 1/3");
   options.shard = *shard - 1;
   options.shards = *shards;
 }

@@ -34,7 +34,7 @@ Variant read_variant(const std::string& option, const std::string& text) {
       refuse_setting(option, ": " + quote(part) + " is no KEY=VALUE", example);
     if (const size_t second = second_key(part); second != std::string_view::npos)
       refuse_setting(option, ": " + quote(part) + " holds two settings, and only ';' separates them",
-                     "write " + option + " '" +
+                     "try " + option + " '" +
                          printable(part.substr(0, part.find_last_not_of(" \t,&", second - 1) + 1)) + "; " +
                          printable(part.substr(second)) + "'");
     variant.sets.emplace_back(part);

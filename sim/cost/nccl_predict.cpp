@@ -56,7 +56,8 @@ Prediction predicted(const NcclTime& t) {
           true};
 }
 
-[[noreturn]] void refuse(const CollectiveCase& c) {
+[[noreturn]] void refuse(const CollectiveCase& c, const NcclFilter& filter) {
+  const NcclFilter more = with_ring(filter);
   throw InputErrors(InputError{{},
                                "collectives",
                                "E-NCCL-ALGO",
@@ -64,7 +65,9 @@ Prediction predicted(const NcclTime& t) {
                                    std::to_string(c.ranks) + " ranks on " + std::to_string(c.nodes) +
                                    (c.nodes == 1 ? " node" : " nodes") +
                                    " by none of the algorithms and protocols that are allowed",
-                               "allow ring, which runs them all, with ll or simple"});
+                               "ring runs them all: try --set 'collectives={algorithm: \"" +
+                                   nccl_list(more.algorithms, kNcclAlgorithmNames) + "\", protocol: \"" +
+                                   nccl_list(more.protocols, kNcclProtocolNames) + "\"}'"});
 }
 
 // The same group as a table was measured on.
@@ -282,7 +285,7 @@ Prediction nccl_prediction(const DeviceProfile& profile, const CollectiveCase& c
   if (is_exchange(c.op)) return exchange(profile, c);
   if (filter.hierarchical()) return nccl_prediction(profile, c, {.protocols = filter.protocols});
   const auto choice = nccl_choice(system_of(profile, c), c.op, c.ranks, c.nodes, c.per_node, c.bytes, filter);
-  if (!choice) refuse(c);
+  if (!choice) refuse(c, filter);
   return predicted(*choice);
 }
 

@@ -110,7 +110,7 @@ void place_chunks(Scenario& scenario, const GivenLayout& given) {
                        "max_live",
                        "E-SCHEDULE-LIVE",
                        "max_live bounds the search of the schedule auto, and this is " + scenario.schedule,
-                       "leave max_live out, or set schedule to auto"});
+                       "try --set max_live=null, or --set schedule=auto"});
   if (row == nullptr) return;
   const ScheduleKind& kind = row->value;
   if (given.placement && (chooses || kind.placement != layout.placement))
@@ -119,7 +119,7 @@ void place_chunks(Scenario& scenario, const GivenLayout& given) {
                        "E-SCHEDULE-PLACEMENT",
                        "schedule '" + scenario.schedule +
                            (chooses ? "' chooses where its chunks lie" : "' places its chunks otherwise"),
-                       "leave layout.placement out; it is for schedules from a .csv"});
+                       "placement is for schedules from a .csv: try --set layout.placement=null"});
   layout.placement = kind.placement;
   const bool copies =
       kind.placement == Placement::bidirectional && layout.chunks == 1;  // no choice of the user's

@@ -42,7 +42,7 @@ std::string as_model(const DocNode& config) {
   };
   const DocNode* act = config.find("hidden_act");
   const bool gated = act && act->text == "silu";
-  return "model: {" + word("num_hidden_layers", "layers") + word("hidden_size", "hidden") +
+  return "model={" + word("num_hidden_layers", "layers") + word("hidden_size", "hidden") +
          word("num_attention_heads", "heads") + word("num_key_value_heads", "kv_heads") +
          word("head_dim", "head_dim") + word("intermediate_size", "ffn") + word("vocab_size", "vocab") +
          word("max_position_embeddings", "sequence") + word("tie_word_embeddings", "tied_embeddings") +
@@ -57,7 +57,7 @@ bool refuse_foreign_model(const DocNode& node, const std::string& path, Problems
   problems.add(node.mark, path, "E-NOT-MODELLED",
                std::string("a config.json of Hugging Face is not read yet") +
                    (experts ? ", and its experts are not modelled" : ""),
-               experts ? "mixtures of experts cannot be rehearsed" : "write " + as_model(node));
+               experts ? "mixtures of experts cannot be rehearsed" : "try --set '" + as_model(node) + "'");
   return true;
 }
 

@@ -99,7 +99,7 @@ LoggedGroup listed_group(const NcclTable& table, int ranks, int nodes, const std
     if (!ranks || !nodes)
       refuse(abridged ? table.abridged : end,
              fmt::format("the list of ranks {} ({})", whole(all) ? "is cut" : "has gaps", listed(all)),
-             "say --ranks N and " + say_nodes);
+             "try --ranks N " + say_nodes);
     if (*all.rbegin() >= ranks)
       refuse(end, fmt::format("the log lists rank {}, which {} ranks do not have", *all.rbegin(), ranks));
     return {ranks, nodes, 0, 1, false, table.devices.front().name, end};
@@ -110,7 +110,7 @@ LoggedGroup listed_group(const NcclTable& table, int ranks, int nodes, const std
   if (ranks > group.ranks) {
     if (group.concurrent || !nodes)
       refuse(end, fmt::format("the log lists {} ranks in a group, not {}", group.ranks, ranks),
-             group.concurrent ? "" : "say " + say_nodes + " too, if the list is cut");
+             group.concurrent ? "" : "if the list is cut: try " + say_nodes);
     group.ranks = ranks;
   }
   const LogDevice* again = repeated_device(table.devices);
@@ -119,7 +119,7 @@ LoggedGroup listed_group(const NcclTable& table, int ranks, int nodes, const std
     refuse(again->place,
            fmt::format("device {} of {} stands twice: hosts cannot be told apart", again->local,
                        quote(again->host)),
-           "say " + say_nodes);
+           "try " + say_nodes);
   if (!nodes)
     for (const auto& [id, m] : groups)
       if (!m.even() && group.ranks % group.nodes == 0)
@@ -141,10 +141,10 @@ LoggedGroup group_of(const NcclTable& table, int ranks, int nodes, const std::st
     group.ranks = ranks ? ranks : table.ranks;
     group.nodes = nodes ? nodes : table.nodes ? table.nodes : ranks ? 1 : 0;
     group.place = header;
-    if (group.ranks == 0) refuse(header, "the log lists no ranks", "say --ranks N and " + say_nodes);
+    if (group.ranks == 0) refuse(header, "the log lists no ranks", "try --ranks N " + say_nodes);
     if (group.nodes == 0)
       refuse(header, fmt::format("nothing says on how many nodes the {} ranks are", group.ranks),
-             "say " + say_nodes);
+             "try " + say_nodes);
   }
   if (group.ranks == 1) refuse(header, "a collective of one rank moves nothing", "", "E-IMPORT-ONE-RANK");
   if (group.ranks % group.nodes)

@@ -37,7 +37,7 @@ bool parse_set_value(const std::string& set, size_t equals, const std::shared_pt
   const std::string_view text = std::string_view(set).substr(equals + 1);
   if (text.find_first_not_of(' ') == std::string_view::npos) {
     problems.add(at, key, "E-SET", "there is no value after the '='",
-                 "to take the key away, write " + key + "=null");
+                 "to take the key away, try --set " + key + "=null");
     return false;
   }
   try {
@@ -83,7 +83,7 @@ void apply_set(DocNode& root, const std::string& set, const Expand& expand, Prob
   const size_t equals = set.find('=');
   const auto refuse = [&](int column, std::string message) {
     problems.add({shared, 1, column}, "", "E-SET", std::move(message),
-                 "write --set KEY.PATH=VALUE, such as --set layout.tp=4");
+                 "--set takes KEY.PATH=VALUE, as in --set layout.tp=4");
   };
   if (const auto bad = find_bad_utf8(set))
     return problems.add({shared, 1, static_cast<int>(*bad) + 1}, "", "E-YAML-ENCODING",
@@ -101,7 +101,8 @@ void apply_set(DocNode& root, const std::string& set, const Expand& expand, Prob
     const Mark mark{shared, 1, segments[i].column};
     if (i > 0 && !open_mapping(*node, path, mark, expand, problems)) return;
     DocEntry& entry = entry_of(*node, segments[i].name, mark);
-    if (entry.value.kind == NodeKind::absent) entry.mark = mark;
+    const bool last = i + 1 == segments.size();
+    if (entry.value.kind == NodeKind::absent && !(last && value.kind == NodeKind::absent)) entry.mark = mark;
     path += (i ? "." : "") + segments[i].name;
     node = &entry.value;
   }

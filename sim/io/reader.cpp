@@ -208,11 +208,11 @@ int read_choice(const DocNode& node, const std::string& key, Problems& problems,
 }
 
 void MapReader::refuse_not_modelled(std::initializer_list<std::string_view> keys, const std::string& hint) {
-  for (const auto key : keys)
-    if (const DocNode* value = node_.find(key); value && value->kind != NodeKind::absent) {
-      problem(value->mark, key, "E-NOT-MODELLED", path_of(key) + " is not modelled yet", hint);
-      asides_.emplace_back(key);
-    }
+  for (const auto key : keys) {
+    set_aside(key);
+    if (has(key))
+      problem(node_.find(key)->mark, key, "E-NOT-MODELLED", path_of(key) + " is not modelled yet", hint);
+  }
 }
 
 bool MapReader::has(std::string_view key) const {

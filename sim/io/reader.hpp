@@ -103,6 +103,9 @@ class MapReader {
   // ones.
   void refuse_not_modelled(std::initializer_list<std::string_view> keys, const std::string& hint);
 
+  // No valid key, and no unknown one either: it may be taken away.
+  void set_aside(std::string_view key) { asides_.emplace_back(key); }
+
   bool has(std::string_view key) const;
   std::string path_of(std::string_view key) const {
     return path_.empty() ? std::string(key) : path_ + "." + std::string(key);

@@ -62,12 +62,9 @@ std::string folder_of_value(const DocNode& value, const Context& context) {
 
 void read_cluster(DocNode& node, Scenario& scenario, Context& context) {
   if (node.kind == NodeKind::scalar) {
-    const bool set = node.mark.source && node.mark.source->file.starts_with("--set ");
-    const std::string file = printable(node.text);
-    return context.problems.add(node.mark, "cluster", "E-TYPE",
-                                "cluster must be a mapping, not " + describe(node),
-                                set ? "a topology goes below it: --set cluster.topology=" + file
-                                    : "a topology goes below it: cluster: {topology: " + file + "}");
+    return context.problems.add(
+        node.mark, "cluster", "E-TYPE", "cluster must be a mapping, not " + describe(node),
+        "a topology goes below it: try --set 'cluster={topology: " + printable(node.text) + "}'");
   }
   MapReader outer(node, "cluster", context.problems);  // for its check that this is a mapping
   if (node.kind != NodeKind::map) return;
@@ -155,7 +152,7 @@ void read_rest(MapReader& reader, Scenario& scenario, Context& context) {
       problems.add(collectives->mark, "collectives", "E-NCCL-ALGO",
                    "profile " + scenario.profile->name +
                        " names no architecture, so that NCCL's model does not choose",
-                   "leave collectives out");
+                   "try --set collectives=null");
   }
   reader.optional("grad_bucket", scenario.grad_bucket, kPositive);
   static constexpr Named<bool> kOptimizerSync[] = {

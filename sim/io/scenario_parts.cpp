@@ -37,7 +37,8 @@ int place_in(const std::vector<Axis>& order, Axis axis) {
 
 // The axes of "tp-pp-dp"; empty where a problem was noted.
 std::vector<Axis> read_axes(const DocNode& node, Problems& problems) {
-  const std::string key = "layout.order", shape = "write it from inside out, such as tp-cp-pp-ep-dp";
+  const std::string key = "layout.order",
+                    shape = "axes from inside out, as in --set layout.order=tp-cp-pp-ep-dp";
   const auto refuse = [&](const std::string& message, const std::string& hint) {
     problems.add(node.mark, key, "E-LAYOUT-ORDER", message, hint);
     return std::vector<Axis>{};
@@ -104,7 +105,8 @@ LayoutSpec read_layout(const DocNode& node, Problems& problems) {
   reader.optional("scatter_gather", layout.scatter_gather);
   reader.optional("stage_layers", layout.stage_layers, IntRange{0, 100'000});
   if (const DocNode* order = reader.find("order")) read_order(*order, layout, problems);
-  reader.refuse_not_modelled({"expert_tp"}, "it cuts experts, and models are dense: leave out the key");
+  reader.refuse_not_modelled({"expert_tp"},
+                             "it cuts the experts of a mixture, and mixtures cannot be rehearsed");
   reader.finish();
   return layout;
 }

@@ -128,10 +128,12 @@ Cluster read_parts(const DocNode& node, const std::string& path, Problems& probl
 }  // namespace
 
 void refuse_idle(MapReader& reader, std::string_view key, const std::string& why) {
-  if (!reader.has(key)) return;
-  if (const DocNode* value = reader.find(key))
-    reader.problem(value->mark, key, "E-CLUSTER-KEY", reader.path_of(key) + " has no effect: " + why,
-                   "leave out the key");
+  if (!reader.has(key)) return reader.set_aside(key);
+  const std::string path = reader.path_of(key);
+  if (const DocNode* value = reader.find(key))  // a file of a topology alone takes no settings
+    reader.problem(value->mark, key, "E-CLUSTER-KEY", path + " has no effect: " + why,
+                   path.starts_with("cluster.") ? "leave out the key: try --set " + path + "=null"
+                                                : "leave out the key");
 }
 
 Cluster read_topology(const DocNode& node, const std::string& path, Problems& problems,
@@ -194,6 +196,11 @@ static bool keeps_shape(const DocNode& fabric, const DocNode& topology) {
   return !shape || (before && shape->text == before->text);
 }
 
+// KEY=null takes away the scenario's key or, where it has none, the topology's.
+static bool takes_away(const DocEntry& entry) {
+  return entry.value.kind == NodeKind::absent && entry.mark.source == entry.value.mark.source;
+}
+
 DocNode merge_cluster(const DocNode& cluster) {
   DocNode merged = cluster;
   merged.entries.clear();
@@ -206,6 +213,8 @@ DocNode merge_cluster(const DocNode& cluster) {
     if (parts && entry.key == "fabric") expand_fabric(*before);
     if (!before)
       merged.entries.push_back(entry);
+    else if (takes_away(entry))
+      std::erase_if(merged.entries, [&](const DocEntry& other) { return other.key == entry.key; });
     else if (parts && before->kind == NodeKind::map &&
              (entry.key == "pcie" || (entry.key == "fabric" && keeps_shape(entry.value, *before))))
       merge_keys(*before, entry.value);

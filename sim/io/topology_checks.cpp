@@ -37,7 +37,12 @@ bool read_override(const DocNode& item, const std::string& path, bool nodes_know
   if (link) good = reader.optional("link", out.link) && good;
   if (slow) good = reader.optional("slow", out.slow, kFraction) && good;
   if (down) good = reader.optional("down", out.down) && good;
-  if (good && down && !out.down) refuse_idle(reader, "down", "it is false"), good = false;
+  if (good && down && !out.down) {
+    good = false;
+    reader.problem(item.find("down")->mark, "down", "E-CLUSTER-KEY",
+                   reader.path_of("down") + " has no effect: it is false",
+                   "write down: true, or leave out the override");
+  }
   reader.finish();
   return good;
 }

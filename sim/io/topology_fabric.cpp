@@ -55,7 +55,10 @@ void read_dims(MapReader& reader, bool nodes_given, Cluster& cluster) {
     reader.problem(dims->mark, "dims", "E-CLUSTER-DIMS",
                    "a torus of " + text + " has " + std::to_string(product) + " nodes, and the cluster " +
                        std::to_string(cluster.nodes),
-                   nodes_given ? "nodes may be left out: it follows from dims" : "at most 1000000");
+                   !nodes_given ? "at most 1000000"
+                   : reader.path_of("").starts_with("cluster.")
+                       ? "nodes follows from dims: try --set cluster.nodes=null"
+                       : "nodes follows from dims, and may be left out");
 }
 
 // The number of `node7`; nothing for the name of a switch.

@@ -52,7 +52,7 @@ int slice_of_rank(const ParallelLayout& layout, const UnitInfo& unit, const Unit
   if (slices.count(place) == 1) return place;
   if (slices.size() > 1)
     throw bad_rank(rank, fmt::format("which class stands for rank {} is not known", rank.value),
-                   "add --fold off to simulate every rank");
+                   "to simulate every rank: try --fold off");
   return slices.begin()->first;
 }
 
@@ -88,7 +88,7 @@ int32_t unit_of_rank(const TaskGraph& graph, const ParallelLayout& layout, RankI
   }
   if (candidates != 1)
     throw bad_rank(rank, fmt::format("which class stands for rank {} is not known", rank.value),
-                   "add --fold off to simulate every rank");
+                   "to simulate every rank: try --fold off");
   return stands_in;
 }
 

@@ -86,7 +86,7 @@ void check_shape(const PipelineShape& shape, const std::string& file) {
   if (small)
     throw InputErrors({place, "schedule", "E-SCHEDULE-SHAPE",
                        "chunks that do not lie in a loop are 2 a stage, not " + std::to_string(shape.chunks),
-                       "set layout.chunks to 2"});
+                       "try --set layout.chunks=2"});
   throw InputErrors({place, "schedule", "E-SCHEDULE-SHAPE",
                      "a schedule for " + text + " has too many actions", "at most " + std::to_string(most)});
 }
@@ -108,18 +108,21 @@ const ScheduleKind& schedule_kind(std::string_view name) {
                      suggest(name, names) + ", or the path of a .csv"});
 }
 
-static std::optional<InputError> chunks_misfit(std::string_view name, const ScheduleKind& kind, int chunks) {
+static std::optional<InputError> chunks_misfit(std::string_view name, const ScheduleKind& kind,
+                                               const PipelineShape& shape) {
+  const int chunks = shape.chunks;
   const std::string v = std::to_string(chunks);
   if (chunks > kind.max_chunks && kind.max_chunks == 1)
     return unfit("E-SCHEDULE-CHUNKS", name, "runs one chunk a stage, not " + v,
-                 "set layout.chunks to 1, or schedule to interleaved");
+                 "try --set layout.chunks=1, or --set schedule=" +
+                     std::string(shape.micro_batches % shape.stages == 0 ? "interleaved" : "looped-bfs"));
   if (chunks >= kind.min_chunks && chunks <= kind.max_chunks) return std::nullopt;
   if (kind.max_chunks == kind.min_chunks)
     return unfit("E-SCHEDULE-CHUNKS", name,
                  "runs " + std::to_string(kind.min_chunks) + " chunks a stage, not " + v,
-                 "set layout.chunks to " + std::to_string(kind.min_chunks) + ", or leave it out");
+                 "try --set layout.chunks=" + std::to_string(kind.min_chunks));
   return unfit("E-SCHEDULE-CHUNKS", name, "needs at least 2 chunks a stage",
-               "set layout.chunks to 2 or more, or schedule to 1f1b");
+               "try --set layout.chunks=2, or --set schedule=1f1b");
 }
 
 static std::optional<InputError> micro_misfit(std::string_view name, MicroRule rule,
@@ -142,12 +145,12 @@ static std::optional<InputError> micro_misfit(std::string_view name, MicroRule r
 
 std::vector<InputError> misfits(std::string_view name, const ScheduleKind& kind, const PipelineShape& shape) {
   std::vector<InputError> errors;
-  if (auto error = chunks_misfit(name, kind, shape.chunks)) errors.push_back(std::move(*error));
+  if (auto error = chunks_misfit(name, kind, shape)) errors.push_back(std::move(*error));
   if (auto error = micro_misfit(name, kind.micro, shape)) errors.push_back(std::move(*error));
   if (kind.even_stages && shape.stages % 2 != 0)
     errors.push_back(unfit("E-SCHEDULE-STAGES", name,
                            "pairs the stages, and " + std::to_string(shape.stages) + " is odd",
-                           "set layout.pp to an even number"));
+                           "only an even layout.pp can be paired"));
   return errors;
 }
 

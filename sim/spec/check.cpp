@@ -63,16 +63,27 @@ class Checker {
   std::vector<InputError> errors_;
 };
 
+bool batch_divides(const Scenario& s, int64_t dp) { return s.batch.global % (s.batch.micro * dp) == 0; }
+
+// The same GPUs with replicas in the place of parts of a sequence.
+std::string without_cp(const Scenario& s) {
+  const auto& l = s.layout;
+  const int64_t dp = int64_t(l.dp) * l.cp;
+  if (l.dp > 0) return batch_divides(s, dp) ? "try --set layout.cp=1 --set layout.dp=" + num(dp) : "";
+  return "try --set layout.cp=1";
+}
+
 // What is accepted by name but not yet simulated.
 void check_modelled(Checker& c) {
   const auto& l = c.s.layout;
   if (l.cp > 1)
-    c.refuse("layout.cp", "E-NOT-MODELLED", "context parallelism is not modelled yet", "set cp to 1");
+    c.refuse("layout.cp", "E-NOT-MODELLED", "context parallelism is not modelled yet", without_cp(c.s));
   if (l.ep > 1)
-    c.refuse("layout.ep", "E-NOT-MODELLED", "expert parallelism is not modelled yet", "set ep to 1");
+    c.refuse("layout.ep", "E-NOT-MODELLED", "expert parallelism is not modelled yet",
+             "a dense model has no experts: try --set layout.ep=1");
   if (l.zero > 1)
     c.refuse("layout.zero", "E-NOT-MODELLED", "ZeRO-" + num(l.zero) + " is not modelled yet",
-             "set zero to 0 or 1");
+             "ZeRO-1 shards the optimizer alone: try --set layout.zero=1");
 }
 
 // " without nodes 7 and 9, which are down": they carry no ranks.
@@ -106,8 +117,10 @@ void check_gpus(Checker& c) {
              "dp is the number of GPUs over tp x cp x pp");
   } else if (model > gpus || model * l.dp != gpus) {
     const std::string needed = model > gpus ? "more" : num(model * l.dp);
-    std::string hint =
-        gpus % model == 0 ? "dp " + num(gpus / model) + " would multiply out; it may be left out" : "";
+    const int64_t dp = gpus % model == 0 ? gpus / model : 0;
+    std::string hint = dp == 0                  ? ""
+                       : batch_divides(c.s, dp) ? "try --set layout.dp=" + num(dp)
+                                                : "dp " + num(dp) + " would multiply out";
     c.refuse(derived ? "layout" : "layout.dp", "E-LAYOUT-GPUS",
              "tp x cp x pp x dp = " + num(l.tp) + " x " + num(l.cp) + " x " + num(l.pp) + " x " + num(l.dp) +
                  " needs " + needed + " GPUs, and " + have,
@@ -137,10 +150,20 @@ void check_tensor_parallel(Checker& c) {
   if (l.sequence_parallel && l.tp == 1)
     c.refuse("layout.sequence_parallel", "E-LAYOUT-SEQUENCE",
              "sequence_parallel splits the sequence over tp, and tp is 1",
-             "set tp above 1, or sequence_parallel to false");
+             "it wants layout.tp above 1; without: try --set layout.sequence_parallel=false");
   else if (l.sequence_parallel)
     divides(c, "layout.sequence_parallel", "E-LAYOUT-SEQUENCE", "with sequence_parallel, the sequence of",
             c.s.batch.sequence, l.tp, "tp");
+}
+
+// The layers of each chunk, as even as they can be.
+std::string uneven_stages(int64_t layers, int64_t chunks) {
+  constexpr int64_t most = 64;  // a longer list is none to type
+  if (chunks > std::min(layers, most)) return "give layout.stage_layers, the layers of each chunk";
+  std::string list;
+  for (int64_t i = 0; i < chunks; ++i)
+    list += (i ? "," : "") + num(layers / chunks + (i < layers % chunks ? 1 : 0));
+  return "for chunks of unlike size: try --set 'layout.stage_layers=[" + list + "]'";
 }
 
 void check_pipeline(Checker& c) {
@@ -168,14 +191,14 @@ void check_pipeline(Checker& c) {
   } else if (m.layers % chunks != 0) {
     c.refuse("layout.pp", "E-LAYOUT-LAYERS",
              "layers " + num(m.layers) + " is not a multiple of " + count + " = " + num(chunks),
-             "give layout.stage_layers, the layers of each chunk");
+             uneven_stages(m.layers, chunks));
     return;
   }
   if (c.s.recompute.full_layers > longest)
     c.refuse("recompute.full_layers", "E-RECOMPUTE-LAYERS",
              "full_layers " + num(c.s.recompute.full_layers) + " is more than the " + num(longest) +
                  " layers of a chunk",
-             "write recompute: full for all of them");
+             "for all of them: try --set recompute=full");
 }
 
 void check_transfers(Checker& c) {
@@ -185,7 +208,7 @@ void check_transfers(Checker& c) {
     c.refuse("layout.scatter_gather", "E-LAYOUT-SCATTER",
              "scatter_gather cuts what crosses a stage boundary over tp, and " +
                  std::string(l.tp == 1 ? "tp" : "pp") + " is 1",
-             "set scatter_gather to false");
+             "try --set layout.scatter_gather=false");
   else if (l.sequence_parallel)
     c.idle("layout.scatter_gather", "with sequence_parallel only slices cross a stage boundary anyway");
 }
@@ -208,7 +231,7 @@ void check_batch(Checker& c) {
     c.refuse("batch.sequence", "E-BATCH-SEQUENCE",
              "sequence " + num(b.sequence) + " is longer than the model's table of " + num(m.sequence) +
                  " positions",
-             "raise model.sequence, or use position: rope");
+             "for a longer table: try --set model.sequence=" + num(b.sequence));
   else if (m.sequence > 0 && b.sequence > m.sequence)
     c.warn("W-SEQUENCE",
            "batch.sequence " + num(b.sequence) + " is longer than the model's " + num(m.sequence));
@@ -224,7 +247,7 @@ void check_overlap(Checker& c) {
   if (o.param_gather && l.zero == 0)
     c.refuse("overlap.param_gather", "E-OVERLAP-GATHER",
              "param_gather gathers weights that zero shards, and zero is 0",
-             "set layout.zero to 1, or param_gather to false");
+             "try --set layout.zero=1, or --set overlap.param_gather=false");
   const bool alone = gradient_ranks(l) == 1;
   if (l.zero > 0 && alone) c.idle("layout.zero", "dp is 1, so there is nobody to share the optimizer with");
   if (o.tp && l.tp == 1) c.idle("overlap.tp", "tp is 1");

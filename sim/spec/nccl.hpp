@@ -63,6 +63,24 @@ struct NcclFilter {
   bool operator==(const NcclFilter&) const = default;
 };
 
+// The same with what runs every collective: ring, with ll or simple.
+inline NcclFilter with_ring(NcclFilter filter) {
+  const auto bit = [](auto value) { return static_cast<uint8_t>(1u << static_cast<int>(value)); };
+  filter.algorithms |= bit(NcclAlgorithm::ring);
+  if ((filter.protocols & (bit(NcclProtocol::ll) | bit(NcclProtocol::simple))) == 0)
+    filter.protocols |= bit(NcclProtocol::simple);
+  return filter;
+}
+
+// "tree,ring": what the bits allow.
+template <class T, size_t N>
+std::string nccl_list(uint8_t bits, const Named<T> (&table)[N]) {
+  std::string text;
+  for (const auto& row : table)
+    if (bits >> static_cast<int>(row.value) & 1) text += (text.empty() ? "" : ",") + std::string(row.name);
+  return text;
+}
+
 // NCCL writes "NVLSTree" and takes any case: "nvlstree" of both.
 inline std::string nccl_word(std::string_view name) {
   std::string text(name);

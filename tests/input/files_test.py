@@ -333,6 +333,19 @@ class Bounds(Folder):
         with open(self.path("mine.yaml")) as file:
             self.made("check -", stdin=file)
 
+    def test_the_stream_of_requests_is_no_scenario(self):
+        """Under no name: as a scenario, or as a file that one names."""
+        names = ["-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0", {"model": "/dev/stdin", "cluster": {"topology": "nodes.yaml", "nodes": 4}}]
+        requests = "".join(json.dumps({"id": i, "scenario": name}) + "\n" for i, name in enumerate(names))
+        self.put("requests.jsonl", requests)
+        with open(self.path("requests.jsonl")) as file:
+            for how in ({"input": requests}, {"stdin": file}):
+                answers = [json.loads(line) for line in self.made("batch", **how).stdout.splitlines()]
+                self.assertEqual([a["id"] for a in answers], list(range(len(names))))
+                for answer in answers:
+                    said = [e for e in answer["error"] if "standard input holds the requests" in e["message"]]
+                    self.assertTrue(said and (said[0]["file"] or said[0]["key"]), answer)
+
 
 class System(Folder):
     """What the system refuses ends with 2 and says so."""

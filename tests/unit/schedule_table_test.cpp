@@ -30,26 +30,26 @@ TEST(ScheduleTable, AWrongNameListsTheValidOnes) {
 TEST(ScheduleTable, ShapesThatDoNotFit) {
   EXPECT_EQ(complaint_of("interleaved", {4, 6, 1}),
             "error: schedule 'interleaved' needs at least 2 chunks a stage [E-SCHEDULE-CHUNKS]\n"
-            "  hint: set layout.chunks to 2 or more, or schedule to 1f1b\n"
+            "  hint: try --set layout.chunks=2, or --set schedule=1f1b\n"
             "error: schedule 'interleaved' needs micro-batches in multiples of the stages, and 6 is no "
             "multiple of 4 "
             "[E-SCHEDULE-MICRO]\n"
             "  hint: micro-batches = batch.global / (batch.micro x layout.dp)\n");
   EXPECT_EQ(complaint_of("gpipe", {4, 6, 2}),
             "error: schedule 'gpipe' runs one chunk a stage, not 2 [E-SCHEDULE-CHUNKS]\n"
-            "  hint: set layout.chunks to 1, or schedule to interleaved\n");
+            "  hint: try --set layout.chunks=1, or --set schedule=looped-bfs\n");
 }
 
 TEST(ScheduleTable, ShapesOfTheVAndDualSchedules) {
   EXPECT_EQ(complaint_of("zb-v", {4, 6, 3}),
             "error: schedule 'zb-v' runs 2 chunks a stage, not 3 [E-SCHEDULE-CHUNKS]\n"
-            "  hint: set layout.chunks to 2, or leave it out\n");
+            "  hint: try --set layout.chunks=2\n");
   EXPECT_EQ(complaint_of("dualpipe", {3, 5, 2}),
             "error: schedule 'dualpipe' needs at least two micro-batches a stage, and 5 are fewer than 2 x 3 "
             "[E-SCHEDULE-MICRO]\n"
             "  hint: micro-batches = batch.global / (batch.micro x layout.dp)\n"
             "error: schedule 'dualpipe' pairs the stages, and 3 is odd [E-SCHEDULE-STAGES]\n"
-            "  hint: set layout.pp to an even number\n");
+            "  hint: only an even layout.pp can be paired\n");
   EXPECT_NE(complaint_of("dualpipe", {2, 5, 2}).find("5 is odd [E-SCHEDULE-MICRO]"), std::string::npos);
 }
 

@@ -200,10 +200,9 @@ TEST_F(SchedulesBeside, AFileBesideTheScenarioNeedsNoEnding) {
       refused.err,
       HasSubstr("config.json:1:1: error: a config.json of Hugging Face is not read yet [E-NOT-MODELLED]"));
   // The hint does what was meant: 8030261248 parameters (Llama 3.1 8B).
-  const size_t at = refused.err.find("write model: ") + 13;
-  const std::string model = refused.err.substr(at, refused.err.find('\n', at) - at);
-  const ProgramRun followed =
-      run("ledger s.yaml --json - --set batch.sequence=2048 --set 'model=" + model + "'");
+  const size_t at = refused.err.find("try --set ") + 4;
+  const std::string change = refused.err.substr(at, refused.err.find('\n', at) - at);
+  const ProgramRun followed = run("ledger s.yaml --json - --set batch.sequence=2048 " + change);
   ASSERT_TRUE(followed.status == 0 || followed.status == 1) << followed.err;
   EXPECT_EQ(nlohmann::json::parse(followed.out)["parameters"], 8030261248);
 }

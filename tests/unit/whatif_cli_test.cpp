@@ -63,9 +63,9 @@ TEST(Compare, RefusesWhatCannotBeCompared) {
   EXPECT_THAT(
       rehearse_("sensitivity 7b-8xa100-dp.yaml --against 'layout.tp=16 layout.dp=8'").err,
       HasSubstr("--against: 'layout.tp=16 layout.dp=8' holds two settings, and only ';' separates them "
-                "[E-CLI]\n  hint: write --against 'layout.tp=16; layout.dp=8'"));
+                "[E-CLI]\n  hint: try --against 'layout.tp=16; layout.dp=8'"));
   EXPECT_THAT(rehearse_("compare 7b-8xa100-dp.yaml --with 'layout.tp=2, layout.dp=4'").err,
-              HasSubstr("write --with 'layout.tp=2; layout.dp=4'"));
+              HasSubstr("try --with 'layout.tp=2; layout.dp=4'"));
   const ProgramRun bad = rehearse_("compare 7b-8xa100-dp.yaml --with 'layout.tp=3'");
   EXPECT_EQ(bad.status, 2);
   EXPECT_EQ(bad.out, "");
