@@ -136,7 +136,7 @@ class Rendezvous {
         waits.insert(waits.end(), previous[beside].begin(), previous[beside].end());
         if (before > 0) waits.push_back(first_[s] + before - 1);
         if (!steps[to].send) needed_by(a, node);
-        if (blocking && before < actions) waits_[size_t(first_[s] + before)].push_back(node);
+        if (blocking && before < actions) waits_[size_t(first_[s]) + size_t(before)].push_back(node);
       }
       for (auto& [beside, nodes] : batch) previous[beside] = std::move(nodes);
       from = to;
@@ -148,7 +148,7 @@ class Rendezvous {
   void needed_by(Action a, int node) {
     if (a.kind == ActionKind::backward && !index_.find(a).valid()) a.kind = ActionKind::input_gradient;
     const ActionPosition at = index_.find(a);
-    waits_[size_t(first_[size_t(at.stage)] + at.index)].push_back(node);
+    waits_[size_t(first_[size_t(at.stage)]) + size_t(at.index)].push_back(node);
   }
 
   [[noreturn]] void throw_cycle(const std::vector<int>& open, size_t done) const {

@@ -69,6 +69,7 @@ std::vector<std::string> read_range(MapReader& reader, const std::string& key) {
 
 std::vector<std::string> texts_of(const std::vector<int64_t>& numbers) {
   std::vector<std::string> texts;
+  texts.reserve(numbers.size());
   for (const int64_t n : numbers) texts.push_back(std::to_string(n));
   return texts;
 }

@@ -200,7 +200,7 @@ TEST(ImportLogs, NodesThatTheLogDoesNotListAreNoted) {
 // A type that no training step sends is imported as one that it does; its times compare as they are.
 TEST(ImportLogs, IntegersNeedATypeToBeImported) {
   for (const char* log : {"int8.log", "uint64.log", "double.log"}) {
-    EXPECT_THAT(test::refusal(text_of(log), log), HasSubstr("hint: say --dtype TYPE")) << log;
+    EXPECT_THAT(test::refusal(text_of(log), log), HasSubstr("try --dtype TYPE")) << log;
     ImportOptions options;
     options.dtype = DType::bf16;
     const Imported in = import_text(text_of(log), log, options);

@@ -60,7 +60,7 @@ class CommandLine(Folder):
     def test_what_is_missing(self):
         self.refuses(["run"], "--backend is missing [E-CLI]", "--backend host or --backend cuda")
         self.refuses(["run", "--backend", "host"], "-o is missing [E-CLI]", "-o samples.jsonl; --dry-run needs none")
-        self.refuses(["run", "--backend", "host", "-o", "-"], "samples go to a file, so that they survive [E-CLI]", "-o samples.jsonl")
+        self.refuses(["run", "--backend", "host", "-o", "-"], "samples go to a file, so that they survive [E-CLI]", "as in -o samples.jsonl")
 
     def test_what_is_wrong(self):
         host = ["run", "--backend", "host", "-o", self.file]
