@@ -32,7 +32,8 @@ std::vector<AxisPlan> axes_of(const Scenario& s, const ParallelLayout& layout, c
   return axes;
 }
 
-Json to_json(const Scenario& s, const std::vector<AxisPlan>& axes, const std::vector<ChunkPlan>& chunks) {
+Json to_json(const Plan& plan, const std::vector<AxisPlan>& axes, const std::vector<ChunkPlan>& chunks) {
+  const Scenario& s = plan.scenario;
   Json json{{"schema", 1}, {"name", s.name}, {"ranks", s.cluster.gpus()}, {"nodes", s.cluster.nodes}};
   json["groups"] = Json::array();
   for (const auto& a : axes)
@@ -44,6 +45,7 @@ Json to_json(const Scenario& s, const std::vector<AxisPlan>& axes, const std::ve
   json["nvlink"] = {{"bytes_per_s", s.cluster.nvlink.value}, {"of_profile", s.cluster.nvlink_of_profile}};
   json["micro_batches"] = s.micro_batches();
   json["schedule"] = s.schedule;
+  if (!plan.schedule.note.empty()) json["schedule_note"] = plan.schedule.note;
   json["chunks"] = Json::array();
   for (const auto& c : chunks)
     json["chunks"].push_back({{"chunk", c.chunk.value},
@@ -60,8 +62,9 @@ Json to_json(const Scenario& s, const std::vector<AxisPlan>& axes, const std::ve
   return json;
 }
 
-std::string to_table(const Scenario& s, const std::vector<AxisPlan>& axes,
+std::string to_table(const Plan& plan, const std::vector<AxisPlan>& axes,
                      const std::vector<ChunkPlan>& chunks) {
+  const Scenario& s = plan.scenario;
   std::string text = fmt::format("{}\n", s.name);
   text += fmt::format("  ranks          {} on {} node{} x {} GPU{} ({})\n", s.cluster.gpus(), s.cluster.nodes,
                       s.cluster.nodes == 1 ? "" : "s", s.cluster.gpus_per_node,
@@ -77,6 +80,7 @@ std::string to_table(const Scenario& s, const std::vector<AxisPlan>& axes,
       s.batch.global, s.batch.sequence, s.micro_batches(), s.batch.micro, s.layout.dp);
   text += fmt::format("  schedule       {}, {} stage{} x {} chunk{}\n", s.schedule, s.layout.pp,
                       s.layout.pp == 1 ? "" : "s", s.layout.chunks, s.layout.chunks == 1 ? "" : "s");
+  if (!plan.schedule.note.empty()) text += fmt::format("                 {}\n", plan.schedule.note);
   text += fmt::format("  profile        {}, software {}\n", s.profile->name, s.stack.name);
   for (const auto& c : chunks)
     text += fmt::format("  chunk {:<8} stage {}, {} layers from {}{}{}{}\n", c.chunk.value, c.stage.value,
@@ -94,13 +98,14 @@ int command_check(const Invocation& invocation, std::ostream& out) {
   const CommandHelp help{"check", "SCENARIO",
                          "Reads and cross-checks a scenario, and prints its plan without simulating it."};
   if (!parse_words(invocation, help, {}, options, out)) return kDone;
-  const Scenario scenario = load(options, invocation.roots).scenario;
+  const Plan plan = load(options, invocation.roots);
+  const Scenario& scenario = plan.scenario;
   const ParallelLayout layout(scenario.layout);
   const Fabric fabric(scenario.cluster);
   const auto axes = axes_of(scenario, layout, fabric);
   const auto chunks = plan_chunks(scenario);
-  emit(options, to_table(scenario, axes, chunks),
-       to_json(scenario, axes, chunks).dump(2, ' ', false, Json::error_handler_t::replace) + "\n", out);
+  emit(options, to_table(plan, axes, chunks),
+       to_json(plan, axes, chunks).dump(2, ' ', false, Json::error_handler_t::replace) + "\n", out);
   return kDone;
 }
 

@@ -51,11 +51,9 @@ bool read_options(const Invocation& invocation, SchedulesOptions& options, std::
 
 bool is_file(std::string_view name) { return name.ends_with(".csv"); }
 
-// `all`: those built in, behind the scenario's own where that is a file.
-std::vector<std::string> names_of(const std::string& list, const std::string& own) {
+std::vector<std::string> names_of(const std::string& list) {
   std::vector<std::string> names;
   if (list == "all") {
-    if (is_file(own)) names.push_back(own);
     for (const auto& row : schedule_table()) names.emplace_back(row.name);
     return names;
   }
@@ -206,14 +204,15 @@ std::string svg_of(const std::vector<Compared>& all) {
 int command_schedules(const Invocation& invocation, std::ostream& out) {
   SchedulesOptions options;
   if (!read_options(invocation, options, out)) return kDone;
-  names_of(options.names, "");
+  auto names = names_of(options.names);
   engine_by_name(options.compare.engine.engine), fold_by_name(options.compare.engine.fold);
   // The scenario's own schedule is neither built nor held against its chunks.
   Job job = read_job(resolve_scenario(options.common.input, invocation.roots), options.common.sets,
                      invocation.roots);
   check(job.scenario, job.places);
   print_warnings(job.scenario.warnings, options.common.quiet);
-  const auto names = names_of(options.names, job.scenario.schedule);
+  const std::string& own = job.scenario.schedule;
+  if (options.names == "all" && is_file(own)) names.insert(names.begin(), own);
   if (!options.memory.empty()) options.compare.memory = memory_of(options.memory, job.scenario);
   const bool progress = !options.common.quiet && isatty(STDERR_FILENO) == 1;
   std::vector<Compared> all;

@@ -37,10 +37,12 @@ Json account_json(const Report& r) {
 }
 
 Json pipeline_json(const PipelineFigures& p) {
-  return {{"makespan_s", p.makespan_s},
-          {"bubble_fraction", p.bubble_fraction},
-          {"idle_over_ideal", p.idle_over_ideal},
-          {"peak_live", p.peak_live}};
+  Json json{{"makespan_s", p.makespan_s},
+            {"bubble_fraction", p.bubble_fraction},
+            {"idle_over_ideal", p.idle_over_ideal},
+            {"peak_live", p.peak_live}};
+  if (!p.note.empty()) json["note"] = p.note;
+  return json;
 }
 
 Json memory_json(const MemoryReport& m) {

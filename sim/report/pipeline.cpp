@@ -85,6 +85,7 @@ static double busy_rank_seconds(const TaskGraph& graph, const Timeline& timeline
 
 PipelineFigures pipeline_figures(const TaskGraph& graph, const Timeline& timeline, const Schedule& schedule) {
   PipelineFigures figures;
+  figures.note = schedule.note;
   const std::vector<Run> runs = pipeline_runs(graph, timeline);
   figures.peak_live = peak_live_of(graph, runs, schedule.shape);
   if (runs.empty()) return figures;

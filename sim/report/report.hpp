@@ -18,6 +18,7 @@ struct PipelineFigures {
   double bubble_fraction = 0;  // (makespan - ideal) / makespan
   double idle_over_ideal = 0;  // (makespan - ideal) / ideal
   std::vector<int> peak_live;  // per stage, live chunk activations
+  std::string note;            // the schedule's, on how its order came to be
 };
 // The time that a step adds: timeline.step, or where steps overlap the longest of a unit's. What the report
 // makes of a timeline takes timeline.step to be this.

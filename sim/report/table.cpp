@@ -94,10 +94,12 @@ std::string account_text(const Report& r, TableStyle style) {
 std::string pipeline_text(const PipelineFigures& p) {
   std::string live;
   for (int n : p.peak_live) live += (live.empty() ? "" : " ") + std::to_string(n);
-  return fmt::format(
+  std::string text = fmt::format(
       "\npipeline: {} from first F to last B, idle share {:.2f} %, idle/ideal {:.4f}, live chunks by stage "
       "{}\n",
       seconds(p.makespan_s), 100 * p.bubble_fraction, p.idle_over_ideal, live);
+  if (!p.note.empty()) text += fmt::format("  schedule: {}\n", p.note);
+  return text;
 }
 
 std::string memory_text(const MemoryReport& m, TableStyle style) {

@@ -26,13 +26,15 @@ Schedule build_looped_bfs(const PipelineShape& shape, const BuildOptions&);
 
 // Qi et al. 2023, "Zero bubble pipeline parallelism", section 2: stage s warms up with p - s forwards (H1) or
 // 2 (p - s) - 1 (H2) and runs its weight gradients s, or 2 s, micro-batches late. Peaks min(m, p) and
-// min(m, 2 p - 1) on every stage.
+// min(m, 2 p - 1) on every stage. H2 is in the order of H1 where that is shorter at the given costs: it is
+// where there are few micro-batches or W outlasts I.
 Schedule build_zb_h1(const PipelineShape& shape, const BuildOptions&);
 Schedule build_zb_h2(const PipelineShape& shape, const BuildOptions&);
 
 // The same paper's section 3: a search at the given costs where a stage may hold p (1p) or 2 p (2p)
-// activations. For 2p those that wait for W alone count at ScheduleCosts::weight_hold; for 1p they count
-// whole, as the authors' rates and throughputs of 1p have it (those of ZB-H1).
+// activations; 2p considers what 1p finds. For 2p those that wait for W alone count at
+// ScheduleCosts::weight_hold; for 1p they count whole, as the authors' rates and throughputs of 1p have it
+// (those of ZB-H1).
 Schedule build_zb_1p(const PipelineShape& shape, const BuildOptions& options);
 Schedule build_zb_2p(const PipelineShape& shape, const BuildOptions& options);
 

@@ -30,7 +30,7 @@ static constexpr Named<ScheduleKind> kSchedules[] = {
      {.build = build_zb_h1, .splits = true}},
     {"zb-h2",
      "split backward, memory of 2 p - 1 micro-batches, almost no bubble",
-     {.build = build_zb_h2, .splits = true}},
+     {.build = build_zb_h2, .splits = true, .searches = true}},
     {"zb-1p",
      "split backward, searched at the costs, memory of p micro-batches",
      {.build = build_zb_1p, .splits = true, .searches = true}},

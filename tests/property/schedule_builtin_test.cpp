@@ -171,6 +171,46 @@ TEST(BuiltinSchedules, BackwardBeforeItsForwardIsADeadlock) {
   }
 }
 
+// More memory, or a search, never makes an order longer, however F, I and W lie to each other.
+TEST(ZeroBubble, NoScheduleIsLongerThanOneThatHoldsLess) {
+  std::mt19937 random(20231130);
+  std::uniform_real_distribution<double> cost(0.2, 2.5), late(0, 0.5);
+  std::uniform_int_distribution<int> stages(1, 9), micro(1, 20);
+  int outlasts = 0, borrowed = 0;
+  for (int round = 0; round < 300; ++round) {
+    const PipelineShape shape{stages(random), micro(random), 1};
+    const ChunkCosts costs{cost(random), cost(random), cost(random)};
+    BuildOptions options;
+    options.costs.chunks.assign(size_t(shape.stages), costs);
+    options.costs.transfer = round % 3 == 0 ? late(random) : 0;
+    options.global_sync = round % 2 == 0;
+    SCOPED_TRACE(testing::Message() << shape.stages << " x " << shape.micro_batches << " F " << costs.forward
+                                    << " I " << costs.input << " W " << costs.weight << " c "
+                                    << options.costs.transfer);
+    const auto length = [&](const Schedule& schedule) {
+      const ActionTimes times = time_actions(schedule, options.costs);
+      return options.global_sync ? times.makespan : times.span;
+    };
+    const Schedule h1 = build_schedule("zb-h1", shape, options), h2 = build_schedule("zb-h2", shape, options),
+                   p1 = build_schedule("zb-1p", shape, options), p2 = build_schedule("zb-2p", shape, options);
+    const double rounding = 1 + 1e-9;
+    EXPECT_LE(length(h1), length(build_schedule("1f1b", shape, options)) * rounding);
+    EXPECT_LE(length(h2), length(h1) * rounding);
+    EXPECT_LE(length(p1), length(h1) * rounding);
+    EXPECT_LE(length(p2), length(h2) * rounding);
+    EXPECT_LE(length(p2), length(p1) * rounding);
+    const int p = shape.stages, m = shape.micro_batches;
+    EXPECT_LE(peak_held(h1, 1), std::min(m, p));
+    EXPECT_LE(peak_held(h2, 1), std::min(m, 2 * p - 1));
+    EXPECT_LE(peak_held(p1, 1), p);
+    EXPECT_LE(peak_held(p2, options.costs.weight_hold), 2 * p + 1e-9);
+    outlasts += costs.weight > costs.input;
+    borrowed += !h2.note.empty();
+  }
+  EXPECT_GT(outlasts, 100);
+  EXPECT_GT(borrowed, 20);
+}
+
 // `auto` starts from all that fits, so nothing built in beats it under the same cap.
 TEST(AutoSchedule, IsNeverWorseThanTheBestBuiltIn) {
   std::mt19937 random(20240524);

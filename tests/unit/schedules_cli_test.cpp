@@ -184,6 +184,35 @@ TEST_F(SchedulesBeside, DualPipeSaysThatPairsTakeTurns) {
   EXPECT_THAT(done.out, HasSubstr("the F and B of a pair take turns"));
 }
 
+// What a search says of its order stands wherever the schedule is named.
+TEST_F(SchedulesBeside, NotesStandInEveryCommand) {
+  write("s.yaml", scenario(8));
+  const std::string searched = " s.yaml --set schedule=auto --json -";
+  const auto note_of = [&](const std::string& command) { return nlohmann::json::parse(run(command).out); };
+  const std::string note = note_of("schedule" + searched)["note"];
+  EXPECT_THAT(note, HasSubstr("above the lower bound"));
+  EXPECT_EQ(note_of("run" + searched)["pipeline"]["note"], note);
+  EXPECT_EQ(note_of("check" + searched)["schedule_note"], note);
+  for (const char* command : {"schedule", "run", "check"})
+    EXPECT_THAT(run(std::string(command) + " s.yaml --set schedule=auto").out, HasSubstr(note)) << command;
+  EXPECT_FALSE(note_of("check s.yaml --json -").contains("schedule_note"));
+}
+
+TEST_F(SchedulesBeside, ZeroBubbleH2SaysWhoseOrderItTook) {
+  write("s.yaml", scenario(8));
+  const auto at = [&](const std::string& name, int micro_batches, const std::string& costs) {
+    return nlohmann::json::parse(run("schedule s.yaml --json - --set schedule=" + name +
+                                     " --set batch.global=" + std::to_string(micro_batches) + " --costs " +
+                                     costs)
+                                     .out);
+  };
+  const auto slow = at("zb-h2", 8, "F=1.3,B=1,W=2"), even = at("zb-h2", 32, "F=1,B=1,W=1");
+  EXPECT_LE(slow["pipeline"]["makespan_s"].get<double>(),
+            at("zb-h1", 8, "F=1.3,B=1,W=2")["pipeline"]["makespan_s"].get<double>());
+  EXPECT_THAT(slow.value("note", ""), HasSubstr("the order of zb-h1"));
+  EXPECT_FALSE(even.contains("note"));
+}
+
 // A word that is a file beside the scenario is that file; one of Hugging Face is said to be, with what to
 // write.
 TEST_F(SchedulesBeside, AFileBesideTheScenarioNeedsNoEnding) {
