@@ -1,6 +1,6 @@
 # Sweeps as a user runs them, and what other programs drive.
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
-foreach(name sweep batch)
+foreach(name sweep batch scale)
   add_test(NAME study_${name} COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/study/${name}_test.py $<TARGET_FILE:rehearse>)
   set_tests_properties(study_${name} PROPERTIES LABELS unit TIMEOUT 300)
 endforeach()

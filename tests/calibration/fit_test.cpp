@@ -81,7 +81,7 @@ Machine whole_machine() {
   return m;
 }
 
-Fit fit_of(const Machine& m, FitOptions options = {"box", "", "", 0}) {
+Fit fit_of(const Machine& m, const FitOptions& options = {"box", "", "", 0}) {
   return fit_profile({{m.file, false}}, options);
 }
 

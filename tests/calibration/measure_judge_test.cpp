@@ -11,9 +11,9 @@ using ::testing::IsEmpty;
 // An A100: 312 TFLOP/s at 1410 MHz, 2.04 TB/s, 40 MB L2, 300 GB/s links, 25 GB/s of NIC a GPU.
 const Limits kLimits{{{DType::bf16, 312e12}}, 2.04e12, 300e9, 25e9, 80e9, 40e6, 108, 1410};
 
-Sample timed(Work work, double seconds) {
+Sample timed(const Work& work, double seconds) {
   Sample sample;
-  sample.work = std::move(work);
+  sample.work = work;
   sample.device = {seconds, 0, seconds, seconds, 20};
   return sample;
 }

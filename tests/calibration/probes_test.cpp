@@ -14,7 +14,6 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 
 const Limits kGpu{{{DType::fp32, 67e12},
                    {DType::tf32, 494e12},
