@@ -9,11 +9,11 @@ namespace {
 using test::Asked;
 using test::pick;
 
-struct Better {
+struct FasterCollective {
   const char* what;
   void (*apply)(Asked& a, double factor);
 };
-const Better kBetter[] = {
+const FasterCollective kFasterCollectives[] = {
     {"NVLink", [](Asked& a, double f) { a.scenario.cluster.nvlink = a.scenario.cluster.nvlink * f; }},
     {"NVLink latency",
      [](Asked& a, double f) {
@@ -41,7 +41,7 @@ TEST_P(FasterCollectives, NothingFasterMakesOneSlower) {
     const Asked before = test::drawn_collective(random, profile);
     const double factor = pick(random, {1.1, 1.5, 2.0, 4.0});
     const double slow = test::seconds(before);
-    for (const Better& better : kBetter) {
+    for (const FasterCollective& better : kFasterCollectives) {
       Asked after = before;
       better.apply(after, factor);
       EXPECT_LE(test::seconds(after), slow * (1 + 1e-9)) << better.what << " x" << factor << ": " << before;

@@ -78,11 +78,11 @@ void change_profile(Scenario& s, const std::function<void(DeviceProfile&)>& chan
   s.profile = profile;
 }
 
-struct Better {
+struct FasterStep {
   const char* what;
   void (*apply)(Scenario& s, double factor);
 };
-const Better kBetter[] = {
+const FasterStep kFasterSteps[] = {
     {"NVLink", [](Scenario& s, double f) { s.cluster.nvlink *= f; }},
     {"NVLink latency", [](Scenario& s, double f) { s.cluster.nvlink_latency *= 1 / f; }},
     {"NIC", [](Scenario& s, double f) { s.cluster.nic *= f; }},
@@ -138,7 +138,7 @@ TEST_P(FasterSteps, NothingFasterMakesOneSlower) {
     const double factor = pick(random, {1.1, 1.5, 2.0, 4.0});
     for (const Engine engine : {Engine(run_ideal), Engine(run_simgrid)}) {
       const Ran slow = run(before, engine);
-      for (const Better& better : kBetter) {
+      for (const FasterStep& better : kFasterSteps) {
         Scenario after = before;
         better.apply(after, factor);
         const Ran fast = run(after, engine);
