@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "calibration/measure/measure.hpp"
-#include "sim/cost/collectives.hpp"
+#include "sim/spec/bus_factor.hpp"
 #include "sim/spec/names.hpp"
 
 namespace rehearse::calibration {

@@ -9,8 +9,8 @@
 
 #include "calibration/import/parts.hpp"
 #include "sim/base/file.hpp"
-#include "sim/cost/collectives.hpp"
 #include "sim/io/log_tags.hpp"
+#include "sim/spec/bus_factor.hpp"
 
 namespace rehearse::calibration {
 namespace {

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "calibration/measure/measure.hpp"
-#include "sim/cost/collectives.hpp"
+#include "sim/spec/bus_factor.hpp"
 
 namespace rehearse::calibration {
 namespace {

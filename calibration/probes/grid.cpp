@@ -5,7 +5,7 @@
 #include <numeric>
 #include <set>
 
-#include "sim/cost/collectives.hpp"
+#include "sim/spec/bus_factor.hpp"
 
 namespace rehearse::calibration {
 namespace {

@@ -22,7 +22,7 @@ const Named<T>* find_named(const Named<T> (&table)[N], std::string_view name) {
 }
 
 template <class T, size_t N>
-std::string_view name_of(const Named<T> (&table)[N], T value) {
+constexpr std::string_view name_of(const Named<T> (&table)[N], T value) {
   for (const auto& row : table)
     if (row.value == value) return row.name;
   return "?";

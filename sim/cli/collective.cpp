@@ -15,9 +15,8 @@
 #include "sim/cli/collective_against.hpp"
 #include "sim/cli/collective_group.hpp"
 #include "sim/cli/commands.hpp"
-#include "sim/cost/nccl_predict.hpp"
-#include "sim/cost/pcie.hpp"
-#include "sim/graph/ops.hpp"
+#include "sim/cost/moved_bytes.hpp"
+#include "sim/cost/transfers.hpp"
 #include "sim/io/profile.hpp"
 #include "sim/io/topology.hpp"
 #include "sim/spec/names.hpp"
@@ -46,8 +45,8 @@ Place place_of_option(const std::string& option, const std::string& text) {
   const NcclFilter more = with_ring(asked);
   const bool of_algo = !w.algo.empty() && (w.proto.empty() || more.algorithms != asked.algorithms);
   std::string hint = "try";
-  if (!w.algo.empty()) hint += " --algo " + nccl_list(more.algorithms, kNcclAlgorithmNames);
-  if (!w.proto.empty()) hint += " --proto " + nccl_list(more.protocols, kNcclProtocolNames);
+  if (!w.algo.empty()) hint += " --algo " + nccl_list(more.algorithms, kAlgorithmNames);
+  if (!w.proto.empty()) hint += " --proto " + nccl_list(more.protocols, kProtocolNames);
   throw InputErrors(
       InputError{of_algo ? place_of_option("--algo", w.algo) : place_of_option("--proto", w.proto), "",
                  "E-NCCL-ALGO", std::move(message), "ring runs them all: " + hint});
@@ -159,16 +158,17 @@ std::shared_ptr<const DeviceProfile> without_tables(std::shared_ptr<const Device
 
 // How often the bytes that the algorithm moves over the links that bound a ring, NICs or NVLink inside one
 // node, go into what the ring moves: above 1 where switches reduce or a tree joins two nodes.
-double spared(CollectiveOp op, const GroupShape& shape, std::string_view algorithm) {
+double spared(CollectiveOp op, const GroupShape& shape, Algorithm algorithm) {
   const double ring = bytes_sent_per_rank(op, shape.ranks, 1);
-  const bool switches = algorithm.starts_with("nvls") || algorithm.starts_with("collnet");
+  const bool switches = algorithm == Algorithm::nvls || algorithm == Algorithm::nvls_tree ||
+                        algorithm == Algorithm::collnet_direct || algorithm == Algorithm::collnet_chain;
   if (shape.nodes == 1)  // who gathers or scatters receives or sends all of it, whatever the switch does
     return op == CollectiveOp::all_reduce && switches ? std::max(1.0, ring) : 1;
   if (op != CollectiveOp::all_reduce && op != CollectiveOp::all_gather && op != CollectiveOp::reduce_scatter)
     return 1;
-  CollectiveCase c;
-  c.op = op, c.ranks = shape.ranks, c.nodes = shape.nodes, c.per_node = shape.per_node, c.bytes = 1;
-  return std::max(1.0, ring / wire_bytes(c, algorithm, "simple"));
+  CollectiveQuery q{.op = op, .ranks = shape.ranks, .nodes = shape.nodes, .per_node = shape.per_node};
+  q.bytes = 1;
+  return std::max(1.0, ring / wire_bytes(q, algorithm, Protocol::simple));
 }
 
 // Bytes/s that bound busbw. What a rank sends in an all_to_all leaves its domain but for the share of its
@@ -186,19 +186,16 @@ CollectiveRow price(const Scenario& s, const CollectiveGroup& group, CollectiveO
                     double link) {
   CollectiveRow row;
   row.bytes = bytes;
-  const auto cost = group_collective(s, op, group.shape, Bytes(bytes), group.ports, group.hop_latency);
-  if (group.shape.in_island()) {
-    const CollectiveTime& t = cost.in_island;
-    row.time_s = t.time.value, row.outside = t.outside;
-    row.algorithm = t.algorithm, row.protocol = t.protocol;
-  } else {
-    const WireCollective& w = cost.wire;
+  const CollectiveCost cost =
+      group_collective(s, op, group.shape, Bytes(bytes), group.ports, group.hop_latency);
+  row.time_s = cost.time.value;
+  if (cost.link_bytes > 0) {  // which links of this cluster may let pass less than its NICs
     const double reached = group.shape.nodes > 1 ? s.stack.network_efficiency.value : kPcieEfficiency;
-    const double rate = std::min(w.in_node_cap.value, group.on_links.value * reached);
-    row.time_s = std::max(w.time.value, w.latency.value + w.bytes_per_node / rate);
-    row.outside = w.outside;
-    row.algorithm = w.algorithm, row.protocol = w.protocol;
+    const double rate = std::min(cost.rate_cap.value, group.on_links.value * reached);
+    row.time_s = std::max(row.time_s, cost.latency.value + cost.link_bytes / rate);
   }
+  row.basis = cost.basis, row.outside = cost.outside;
+  row.algorithm = cost.algorithm, row.protocol = cost.protocol;
   row.algbw = bytes / row.time_s;
   row.busbw = row.algbw * bus_factor(op, group.shape.ranks);
   const double times = spared(op, group.shape, row.algorithm);
@@ -252,9 +249,10 @@ std::vector<MeasuredCollective::Row> rows_of(const Words& w,
 
 // Algorithms whose predictions no links allow, with how many sizes.
 void warn_of_impossible(const CollectiveAnswer& answer) {
-  std::map<std::string, std::pair<int, double>> found;
+  std::map<std::string_view, std::pair<int, double>> found;
   for (const auto& row : answer.rows)
-    if (row.above_links()) ++found[row.algorithm].first, found[row.algorithm].second = row.link_bound;
+    if (row.above_links())
+      ++found[name_of(row.algorithm)].first, found[name_of(row.algorithm)].second = row.link_bound;
   for (const auto& [algorithm, at] : found)
     std::cerr << fmt::format(
         "warning: at {} size{} busbw of {} is above the {:.4g} GB/s that the links allow: the profile's "
@@ -277,8 +275,8 @@ CollectiveAnswer answer_of(Words& w, CollectiveOp op, const DataRoots& roots) {
   check_group(w, cluster);
   s.profile = without_tables(s.profile, w, answer);
   s.stack = *s.profile->stack(s.profile->default_stack);
-  if (!w.algo.empty()) s.stack.nccl.algorithms = bits_of(w.algo, kNcclAlgorithmNames, "--algo");
-  if (!w.proto.empty()) s.stack.nccl.protocols = bits_of(w.proto, kNcclProtocolNames, "--proto");
+  if (!w.algo.empty()) s.stack.nccl.algorithms = bits_of(w.algo, kAlgorithmNames, "--algo");
+  if (!w.proto.empty()) s.stack.nccl.protocols = bits_of(w.proto, kProtocolNames, "--proto");
   if (!s.stack.nccl.all() && !s.profile->architecture)
     throw InputErrors(InputError{
         w.algo.empty() ? place_of_option("--proto", w.proto) : place_of_option("--algo", w.algo), "",

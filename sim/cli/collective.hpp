@@ -4,14 +4,16 @@
 #include <string>
 #include <vector>
 
-#include "sim/cost/collectives.hpp"
+#include "sim/cost/collective.hpp"
 
 namespace rehearse {
 
 struct CollectiveRow {
   double bytes = 0, time_s = 0;
   double algbw = 0, busbw = 0;  // bytes/s
-  std::string algorithm, protocol;
+  Algorithm algorithm = Algorithm::ring;
+  Protocol protocol = Protocol::simple;
+  Basis basis = Basis::guess;
   bool outside = false;
   bool fewer_bytes = false;  // than a ring moves over the same links
   double link_bound = 0;     // bytes/s of busbw that the links allow this algorithm

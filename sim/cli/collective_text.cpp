@@ -48,10 +48,10 @@ void head(const CollectiveAnswer& a, std::string& out) {
 
 void foot(const CollectiveAnswer& a, std::string& out) {
   double sum = 0;
-  std::set<std::string> above;
+  std::set<std::string_view> above;
   for (const auto& row : a.rows) {
     sum += row.busbw;
-    if (row.fewer_bytes && row.busbw > a.link * (1 + 1e-9)) above.insert(row.algorithm);
+    if (row.fewer_bytes && row.busbw > a.link * (1 + 1e-9)) above.insert(name_of(row.algorithm));
   }
   fmt::format_to(std::back_inserter(out), "# Avg bus bandwidth    : {:g}\n",
                  sum / double(a.rows.size()) * 1e-9);
@@ -75,7 +75,7 @@ std::string collective_text(const CollectiveAnswer& a) {
                    "{:>12.0f}  {:>12.0f}  {:>8}  {:>6}  {:>6}  {}  {:>6.2f}  {:>6.2f}  {:<14}  {:<8}",
                    row.bytes, count_of(a.op, row.bytes, a.ranks), "float", redop_of(a.op),
                    a.op == CollectiveOp::broadcast ? 0 : -1, micros(row.time_s), row.algbw * 1e-9,
-                   row.busbw * 1e-9, row.algorithm, row.protocol);
+                   row.busbw * 1e-9, name_of(row.algorithm), name_of(row.protocol));
     if (row.measured_s)
       fmt::format_to(std::back_inserter(out), "  {}  {:+6.1f}", micros(*row.measured_s), 100 * row.error());
     while (out.back() == ' ') out.pop_back();
@@ -93,8 +93,10 @@ std::string collective_json(const CollectiveAnswer& a) {
                     {"time_us", row.time_s * 1e6},
                     {"algbw_GBps", row.algbw * 1e-9},
                     {"busbw_GBps", row.busbw * 1e-9},
-                    {"algorithm", row.algorithm},
-                    {"protocol", row.protocol},
+                    {"algorithm", name_of(row.algorithm)},
+                    {"protocol", name_of(row.protocol)},
+                    {"basis", name_of(kBasisNames, row.basis)},
+                    {"outside", row.outside},
                     {"links_busbw_GBps", row.link_bound * 1e-9},
                     {"above_links", row.above_links()},
                     {"fewer_bytes", row.fewer_bytes},

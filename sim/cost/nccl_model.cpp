@@ -7,14 +7,14 @@
 namespace rehearse {
 namespace {
 
-using A = NcclAlgorithm;
-using P = NcclProtocol;
+using A = Algorithm;
+using P = Protocol;
 
 constexpr size_t at(A a) { return static_cast<size_t>(a); }
 constexpr size_t at(P p) { return static_cast<size_t>(p); }
 
-// In the order of NcclAlgorithm; us by LL, LL128, Simple.
-using Latencies = std::array<std::array<double, kNcclProtocols>, kNcclAlgorithms>;
+// In the order of Algorithm; us by LL, LL128, Simple.
+using Latencies = std::array<std::array<double, kProtocols>, kNcclAlgorithms>;
 constexpr Latencies kBase = {
     {{6.8, 14, 8.4}, {6.6, 14, 8.4}, {0, 0, 0}, {0, 0, 0}, {0, 0, 0}, {0, 0, 0}, {8, 8, 8}}};
 constexpr Latencies kNvlinkHop = {
@@ -39,7 +39,7 @@ constexpr ByArchitecture kNvlsEfficiency = {0, 0, .85, .74};
 
 // Share of its rate that a tree reaches, a column a power of two from 64 B on.
 constexpr int kCorrected = 24;
-constexpr std::array<std::array<double, kCorrected>, kNcclProtocols> kTreeCorrection = {
+constexpr std::array<std::array<double, kCorrected>, kProtocols> kTreeCorrection = {
     {{1, 1, 1, 1, .9, .8, .7, .7, .7, .7, .6, .5, .4, .4, .5, .6, .7, .8, .9, 1, 1, 1, 1, 1},
      {1, 1, 1, 1, 1, .9, .8, .8, .8, .7, .6, .6, .6, .6, .6, .6, .8, .9, .9, .9, .9, 1, 1, 1},
      {.9, .9, .9, .9, .9, .9, .9, .8, .7, .6, .6, .5, .5, .5, .5, .6, .7, .8, .7, .7, .8, .9, .9, .9}}};
@@ -99,6 +99,7 @@ bool can_run(const Question& q) {
     case A::pat:
       return gathers && q.nodes > 1 && q.g <= 1;
     case A::hierarchical:
+    case A::p2p:
       return false;
   }
   return false;
@@ -144,7 +145,8 @@ double latency_us(const Question& q) {
     case A::pat:
       latency += depth * network / 3.5 + 2.8 * q.n;
       break;
-    case A::hierarchical:  // never runs
+    case A::hierarchical:
+    case A::p2p:  // no choices of NCCL's
       break;
   }
   return latency;
@@ -207,8 +209,7 @@ double rate_GBps(const Question& q) {
 }  // namespace
 
 std::optional<NcclTime> nccl_time(const NcclSystem& system, CollectiveOp op, int ranks, int nodes,
-                                  int per_node, double bytes, NcclAlgorithm algorithm,
-                                  NcclProtocol protocol) {
+                                  int per_node, double bytes, Algorithm algorithm, Protocol protocol) {
   const Question q{system,
                    op,
                    static_cast<double>(ranks),
@@ -226,9 +227,9 @@ std::optional<NcclTime> nccl_choice(const NcclSystem& system, CollectiveOp op, i
                                     int per_node, double bytes, const NcclFilter& filter) {
   std::optional<NcclTime> best;
   for (int a = 0; a < kNcclAlgorithms; ++a)
-    for (int p = 0; p < kNcclProtocols; ++p) {
-      const auto algorithm = static_cast<NcclAlgorithm>(a);
-      const auto protocol = static_cast<NcclProtocol>(p);
+    for (int p = 0; p < kProtocols; ++p) {
+      const auto algorithm = static_cast<Algorithm>(a);
+      const auto protocol = static_cast<Protocol>(p);
       if (!filter.allows(algorithm, protocol)) continue;
       const auto t = nccl_time(system, op, ranks, nodes, per_node, bytes, algorithm, protocol);
       if (t && (!best || t->time < best->time)) best = t;

@@ -2,7 +2,7 @@
 // time for each algorithm and protocol that can run, of which NCCL takes the least.
 //   time = latency + bytes / rate, bytes as the API counts them (all_gather, reduce_scatter: over all ranks)
 // It is the rule by which NCCL chooses; what really passes differs from it by 10 to 40 % (see
-// measured_ratio.hpp).
+// nccl_corrected.cpp).
 #pragma once
 #include <optional>
 
@@ -33,8 +33,8 @@ struct NcclSystem {
 };
 
 struct NcclTime {
-  NcclAlgorithm algorithm = NcclAlgorithm::ring;
-  NcclProtocol protocol = NcclProtocol::simple;
+  Algorithm algorithm = Algorithm::ring;
+  Protocol protocol = Protocol::simple;
   Seconds latency;
   BytesPerSec rate;  // of the bytes as the API counts them
   Seconds time;
@@ -46,7 +46,7 @@ struct NcclTime {
 // node on; NVLSTree over nodes; NVLS over nodes and CollNet with SHARP; LL and LL128 for rings and trees,
 // LL128 over NVLink; never all_to_all and send_recv, which have no algorithm.
 std::optional<NcclTime> nccl_time(const NcclSystem& system, CollectiveOp op, int ranks, int nodes,
-                                  int per_node, double bytes, NcclAlgorithm algorithm, NcclProtocol protocol);
+                                  int per_node, double bytes, Algorithm algorithm, Protocol protocol);
 
 // The least of those that the filter allows; nothing where none can run.
 std::optional<NcclTime> nccl_choice(const NcclSystem& system, CollectiveOp op, int ranks, int nodes,

@@ -127,18 +127,18 @@ int32_t Lowering::scalar_all_reduce(const TaskSet& after, std::vector<int32_t> u
   world.nvlink = s_.cluster.node == NodeShape::nvswitch;
   const double bytes = 4;
   const auto axis = layout_.outermost({Axis::tp, Axis::cp, Axis::pp, Axis::dp});
+  const CollectiveCost cost = group_collective(s_, CollectiveOp::all_reduce, world, Bytes(bytes),
+                                               s_.cluster.ports_per_node(), s_.cluster.nic_latency);
   Task task;
   task.stream = Stream::other;
-  task.traffic = pricer_->traffic_id({axis, "gradient norm", CollectiveOp::all_reduce, world.ranks, bytes,
-                                      bytes_sent_per_rank(CollectiveOp::all_reduce, world.ranks, bytes), true,
-                                      DType::fp32});
+  task.traffic = pricer_->traffic_id(
+      {axis, "gradient norm", CollectiveOp::all_reduce, world.ranks, bytes,
+       bytes_sent_per_rank(CollectiveOp::all_reduce, world.ranks, bytes), true, DType::fp32},
+      cost);
   task.units = unit_set(std::move(units));
   task.peers = int16_t(fold_.ranks_each);
-  const auto cost = group_collective(s_, CollectiveOp::all_reduce, world, Bytes(bytes),
-                                     s_.cluster.ports_per_node(), s_.cluster.nic_latency);
-  g_.switches_reduce |= cost.wire.switches_reduce();
-  task.duration =
-      world.in_island() ? cost.in_island.time.value : std::max(cost.wire.latency, cost.wire.time).value;
+  g_.switches_reduce |= cost.link_bytes > 0 && cost.switches_reduce();
+  task.duration = cost.time.value;
   return add(task, after);
 }
 

@@ -1,7 +1,7 @@
 // Pass: transfers between stages.
 #include <algorithm>
 
-#include "sim/cost/pcie.hpp"
+#include "sim/cost/transfers.hpp"
 #include "sim/graph/lowering.hpp"
 #include "sim/plan/model_math.hpp"
 #include "sim/schedule/transfers.hpp"
@@ -30,27 +30,24 @@ Task Lowering::transfer_task(int unit, const Action& action) {
 Task Lowering::first_transfer(int unit, int to_stage, bool forward) {
   const auto& flow = flow_from(FlowKind::stage_transfer, unit, to_stage);
   const double bytes = stage_message(s_).sent;
+  const auto& p = flow.pattern;
+  const Medium medium = p.network ? Medium::network : p.links.empty() ? Medium::nvlink : Medium::pcie;
+  const CollectiveCost cost = transfer_cost(s_, Bytes(bytes), medium, p.hop_latency);
   Task task;
   task.stream = Stream::pp_send;
   task.traffic =
       pricer_->traffic_id({Axis::pp, forward ? "stage forward" : "stage backward", CollectiveOp::send_recv, 2,
-                           bytes, bytes / 2, false, s_.precision.params});
-  task.units = unit_set({unit, flow.pattern.units[1]});
+                           bytes, bytes / 2, false, s_.precision.params},
+                          cost);
+  task.units = unit_set({unit, p.units[1]});
   task.peers = int16_t(fold_.ranks_each);
-  const auto& p = flow.pattern;
-  if (p.links.empty()) {
-    task.duration =
-        p2p_in_node(*s_.profile, Bytes(bytes), s_.cluster.nvlink, s_.cluster.nvlink_latency).time.value;
-    return task;
-  }
+  task.duration = cost.time.value;
+  if (medium == Medium::nvlink) return task;
   task.kind = TaskKind::flow;
   task.route = route_of(flow);
   task.amount = bytes;
-  task.duration = (p.network ? p2p_network_latency(*s_.profile, p.hop_latency)
-                             : p2p_pcie_latency(*s_.profile, p.hop_latency))
-                      .value;
-  task.rate_cap = p.network ? s_.cluster.port().value * s_.stack.p2p_efficiency.value
-                            : s_.cluster.pcie.value * kPcieEfficiency;
+  task.duration = cost.latency.value;
+  task.rate_cap = cost.rate_cap.value;
   return task;
 }
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "sim/cost/pcie.hpp"
+#include "sim/cost/transfers.hpp"
 #include "sim/graph/csr.hpp"
 #include "sim/plan/model_math.hpp"
 
@@ -166,13 +166,13 @@ int Lowering::route_of(const FoldedFlow& flow) {
 
 // A link of weight w carries w / parts of the bytes that leave a node, at that share of the in-node leg's
 // rate.
-void Lowering::put_on_wire(Task& task, const FoldedFlow& flow, const WireCollective& wire) {
-  g_.switches_reduce |= wire.switches_reduce();
+void Lowering::put_on_wire(Task& task, const FoldedFlow& flow, const CollectiveCost& cost) {
+  g_.switches_reduce |= cost.switches_reduce();
   task.kind = TaskKind::flow;
   task.route = route_of(flow);
-  task.duration = wire.latency.value;
-  task.amount = wire.bytes_per_node / flow.pattern.parts;
-  task.rate_cap = std::isfinite(wire.in_node_cap.value) ? wire.in_node_cap.value / flow.pattern.parts : 0;
+  task.duration = cost.latency.value;
+  task.amount = cost.link_bytes / flow.pattern.parts;
+  task.rate_cap = std::isfinite(cost.rate_cap.value) ? cost.rate_cap.value / flow.pattern.parts : 0;
 }
 
 const FoldedFlow& Lowering::flow_from(FlowKind kind, int unit, int to_stage) const {
@@ -184,17 +184,17 @@ int32_t Lowering::collective_task(const FoldedFlow& flow, Stream stream, const T
   const auto& p = flow.pattern;
   Task task;
   task.stream = stream;
-  task.traffic = pricer_->traffic_id(traffic);
+  const CollectiveCost cost =
+      group_collective(s_, traffic.op, p.shape, Bytes(traffic.bytes_per_call), p.ports, p.hop_latency);
+  task.traffic = pricer_->traffic_id(traffic, cost);
   task.units = unit_set({p.units.begin(), p.units.end()});
   task.slice = int16_t(p.slice);
   task.peers = int16_t(flow.slices);
   task.slows = stream == Stream::dp;
-  const auto cost =
-      group_collective(s_, traffic.op, p.shape, Bytes(traffic.bytes_per_call), p.ports, p.hop_latency);
   if (p.links.empty())
-    task.duration = cost.in_island.time.value;
+    task.duration = cost.time.value;
   else
-    put_on_wire(task, flow, cost.wire);
+    put_on_wire(task, flow, cost);
   return add(task, after);
 }
 

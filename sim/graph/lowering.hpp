@@ -42,7 +42,7 @@ class Lowering {
   // A collective over the ranks of `flow`: a flow on the wire, a calibrated duration inside a node.
   int32_t collective_task(const FoldedFlow& flow, Stream stream, const Traffic& traffic,
                           const TaskSet& after);
-  void put_on_wire(Task& task, const FoldedFlow& flow, const WireCollective& wire);
+  void put_on_wire(Task& task, const FoldedFlow& flow, const CollectiveCost& cost);
   // A tensor-parallel collective outside the programs, on the wire where TP crosses nodes.
   int32_t tensor_task(int unit, const OpSpec& collective, const TaskSet& after);
   int route_of(const FoldedFlow& flow);

@@ -1,32 +1,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "sim/cost/pcie.hpp"
+#include "sim/cost/kernel_names.hpp"
 #include "sim/graph/ops.hpp"
 
 namespace rehearse {
-
-GroupCollective group_collective(const Scenario& s, CollectiveOp op, const GroupShape& shape, Bytes bytes,
-                                 int ports, Seconds hop_latency) {
-  const BytesPerSec nvlink = s.cluster.nvlink * shape.speed;
-  CollectiveContext context{s.cluster.network, s.cluster.sharp, !shape.nvlink};
-  context.nvlink_more = s.cluster.nvlink_latency - Seconds(s.profile->nvlink_latency_s.value);
-  if (shape.in_island())
-    return {in_node_collective(*s.profile, s.stack, op, shape.ranks, bytes, nvlink,
-                               {.nvlink_more = context.nvlink_more}),
-            {}};
-  if (shape.nodes == 1)
-    return {{},
-            over_pcie(*s.profile, s.stack, op, shape.ranks, bytes, s.cluster.pcie, s.cluster.pcie_latency)};
-  const BytesPerSec in_node = shape.nvlink ? nvlink : s.cluster.pcie * kPcieEfficiency;
-  // What NICs take comes over PCIe.
-  BytesPerSec network = s.cluster.port() * ports;
-  if (s.cluster.pcie.value > 0) network = std::min(network, s.cluster.pcie * shape.per_node);
-  context.nics = ports;
-  return {{},
-          across_nodes(*s.profile, s.stack, op, shape, bytes, in_node,
-                       network * s.stack.network_efficiency.value, hop_latency, context)};
-}
 
 OpPricer::OpPricer(const Scenario& scenario, std::vector<Traffic>& traffic)
     : scenario_(scenario), traffic_(traffic) {
@@ -84,36 +62,33 @@ OpSpec OpPricer::memory(std::string name, const MemoryCall& call, double bytes) 
   return spec;
 }
 
-int OpPricer::traffic_id(const Traffic& t) {
-  for (size_t i = 0; i < traffic_.size(); ++i) {
-    const auto& have = traffic_[i];
-    if (have.axis == t.axis && have.what == t.what && have.op == t.op && have.group_size == t.group_size &&
-        have.bytes_per_call == t.bytes_per_call && have.scalar == t.scalar && have.dtype == t.dtype)
-      return int(i);
-  }
-  traffic_.push_back(t);
-  return int(traffic_.size()) - 1;
+int OpPricer::traffic_id(Traffic t, const CollectiveCost& cost) {
+  t.algorithm = cost.algorithm, t.protocol = cost.protocol;
+  t.basis = cost.basis, t.outside = cost.outside;
+  const auto found = std::find(traffic_.begin(), traffic_.end(), t);
+  if (found == traffic_.end()) return traffic_.push_back(std::move(t)), int(traffic_.size()) - 1;
+  return int(found - traffic_.begin());
 }
 
 OpSpec OpPricer::tp_collective(const std::string& what, CollectiveOp op, double bytes, DType dtype,
                                const GroupShape& shape) {
   const int n = scenario_.layout.tp;
+  const int ports = std::min(shape.per_node, scenario_.cluster.ports_per_node());
+  const CollectiveCost cost =
+      group_collective(scenario_, op, shape, Bytes(bytes), ports, scenario_.cluster.nic_latency);
   OpSpec spec;
   spec.op.kind = OpKind::collective;
   spec.op.part = Part::exposed_tp;
   spec.op.stream = Stream::tp;
   spec.op.traffic =
-      traffic_id({Axis::tp, what, op, n, bytes, bytes_sent_per_rank(op, n, bytes), false, dtype});
+      traffic_id({Axis::tp, what, op, n, bytes, bytes_sent_per_rank(op, n, bytes), false, dtype}, cost);
+  spec.op.name = nccl_kernel_name(op, dtype, cost.algorithm, cost.protocol);
+  spec.op.outside = cost.outside;
   spec.wire = !shape.in_island();
-  const int ports = std::min(shape.per_node, scenario_.cluster.ports_per_node());
-  const auto cost =
-      group_collective(scenario_, op, shape, Bytes(bytes), ports, scenario_.cluster.nic_latency);
-  spec.wire_cost = cost.wire;
-  spec.op.name = spec.wire ? nccl_kernel_name(op, dtype, cost.wire.algorithm, cost.wire.protocol)
-                           : nccl_kernel_name(op, dtype, cost.in_island.algorithm, cost.in_island.protocol);
-  if (spec.wire) return spec;
-  spec.op.duration = cost.in_island.time.value;
-  spec.op.outside = cost.in_island.outside;
+  if (spec.wire)
+    spec.wire_cost = cost;
+  else
+    spec.op.duration = cost.time.value;
   return spec;
 }
 

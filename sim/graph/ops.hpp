@@ -6,7 +6,7 @@
 #include <tuple>
 #include <vector>
 
-#include "sim/cost/collectives.hpp"
+#include "sim/cost/collective.hpp"
 #include "sim/cost/kernels.hpp"
 #include "sim/graph/task_graph.hpp"
 
@@ -17,20 +17,11 @@ struct OpSpec {
   Op op;
   bool beside_previous = false;  // may start as soon as the op before it could (on the other stream)
   bool wire = false;             // a TP collective that crosses nodes: a flow, not a calibrated duration
-  WireCollective wire_cost;
+  CollectiveCost wire_cost;
   bool weight_gradient = false;  // belongs to W where the schedule splits the backward
   double parameters =
       0;  // elements whose gradient is complete after it (backward), or that it reads (forward)
 };
-
-// A collective of a group that lies as `shape`: in an island a duration, else what is put on its links.
-// `ports` and `hop_latency` as in plan/group_links.hpp.
-struct GroupCollective {
-  CollectiveTime in_island;
-  WireCollective wire;
-};
-GroupCollective group_collective(const Scenario& scenario, CollectiveOp op, const GroupShape& shape,
-                                 Bytes bytes, int ports, Seconds hop_latency);
 
 // Prices ops for one scenario; remembers GEMM and attention times by shape.
 class OpPricer {
@@ -45,7 +36,8 @@ class OpPricer {
   // ledger row.
   OpSpec tp_collective(const std::string& what, CollectiveOp op, double bytes, DType dtype,
                        const GroupShape& shape);
-  int traffic_id(const Traffic& traffic);
+  // Of `traffic` as `cost` says that it runs.
+  int traffic_id(Traffic traffic, const CollectiveCost& cost);
   // Kernels priced from now on take 1 / speed times as long.
   void at_speed(double speed) { speed_ = speed; }
 

@@ -4,7 +4,7 @@
 #include <map>
 #include <tuple>
 
-#include "sim/cost/pcie.hpp"
+#include "sim/cost/transfers.hpp"
 #include "sim/graph/ops.hpp"
 #include "sim/graph/program.hpp"
 #include "sim/plan/memory.hpp"
@@ -24,7 +24,7 @@ double length_of(std::vector<OpSpec> specs, const Scenario& scenario, const Grou
   for (auto& spec : specs)
     if (spec.wire)
       spec.op.duration = spec.wire_cost.latency.value +
-                         spec.wire_cost.bytes_per_node / std::min(spec.wire_cost.in_node_cap.value, links);
+                         spec.wire_cost.link_bytes / std::min(spec.wire_cost.rate_cap.value, links);
   return make_program("", specs, scenario.stack).duration;
 }
 
@@ -38,15 +38,8 @@ double transfer_time(const Scenario& s) {
     const auto from = layout.gpu(layout.rank({.tp = 0, .cp = 0, .pp = stage, .dp = 0}));
     const auto to = layout.gpu(layout.rank({.tp = 0, .cp = 0, .pp = stage + 1, .dp = 0}));
     const Path path = fabric.route(from, to);
-    double time =
-        p2p_in_node(*s.profile, Bytes(bytes), s.cluster.nvlink, s.cluster.nvlink_latency).time.value;
-    if (path.network)
-      time = p2p_network_latency(*s.profile, path.latency).value +
-             bytes / (s.cluster.port().value * s.stack.p2p_efficiency.value);
-    else if (!path.links.empty())
-      time =
-          p2p_pcie_latency(*s.profile, path.latency).value + bytes / (s.cluster.pcie.value * kPcieEfficiency);
-    longest = std::max(longest, time);
+    const Medium medium = path.network ? Medium::network : path.links.empty() ? Medium::nvlink : Medium::pcie;
+    longest = std::max(longest, transfer_cost(s, Bytes(bytes), medium, path.latency).time.value);
   }
   return longest;
 }

@@ -59,6 +59,13 @@ struct Traffic {
   double bytes_sent = 0;      // by each participating rank, on average over them
   bool scalar = false;        // world-wide scalars: booked in the account's optimizer
   DType dtype = DType::bf16;
+  // How it runs, and what its time rests on.
+  Algorithm algorithm = Algorithm::ring;
+  Protocol protocol = Protocol::simple;
+  Basis basis = Basis::guess;
+  bool outside = false;  // read far from what was measured
+
+  bool operator==(const Traffic&) const = default;
 };
 
 // One kernel or collective of a program; times relative to the program's start, both streams already placed.

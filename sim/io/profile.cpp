@@ -80,18 +80,18 @@ void read_device(const DocNode& node, Problems& problems, DeviceProfile& out) {
 
 void read_algorithms(const DocNode& node, Problems& problems, DeviceProfile& out) {
   MapReader map(node, "algorithms", problems);
-  for (const char* name : {"ring-ll", "ring-ll128", "ring-simple", "tree-ll", "tree-ll128", "tree-simple"}) {
-    const bool ring_simple = std::string_view(name) == "ring-simple";  // the one that everything can run
-    const DocNode* row = ring_simple ? map.require(name) : map.find(name);
-    if (!row) continue;
-    CollectiveAlgorithm a;
-    a.name = name;
-    a.tree = a.name.starts_with("tree");
-    MapReader fields(*row, map.path_of(name), problems);
-    read_constants(fields, kAlgorithmConstants, a, true);
-    fields.finish();
-    out.algorithms.push_back(std::move(a));
-  }
+  for (const Algorithm algorithm : {Algorithm::ring, Algorithm::tree})
+    for (const auto& protocol : kProtocolNames) {
+      CollectiveAlgorithm a{std::string(name_of(algorithm)) + "-" + std::string(protocol.name), algorithm,
+                            protocol.value};
+      const bool ring_simple = a.name == "ring-simple";  // the one that everything can run
+      const DocNode* row = ring_simple ? map.require(a.name) : map.find(a.name);
+      if (!row) continue;
+      MapReader fields(*row, map.path_of(a.name), problems);
+      read_constants(fields, kAlgorithmConstants, a, true);
+      fields.finish();
+      out.algorithms.push_back(std::move(a));
+    }
   map.finish();
 }
 

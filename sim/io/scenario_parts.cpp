@@ -201,8 +201,8 @@ void read_bits(MapReader& map, const char* key, const Named<T> (&table)[N], uint
 NcclFilter read_collectives(const DocNode& node, Problems& problems) {
   NcclFilter filter;
   MapReader map(node, "collectives", problems);
-  read_bits(map, "algorithm", kNcclAlgorithmNames, filter.algorithms);
-  read_bits(map, "protocol", kNcclProtocolNames, filter.protocols);
+  read_bits(map, "algorithm", kAlgorithmNames, filter.algorithms);
+  read_bits(map, "protocol", kProtocolNames, filter.protocols);
   map.finish();
   return filter;
 }

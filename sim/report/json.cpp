@@ -65,6 +65,17 @@ Json memory_json(const MemoryReport& m) {
           {"stages", stages}};
 }
 
+Json runs_as_json(const std::vector<CallsAlike>& ways) {
+  Json list = Json::array();
+  for (const auto& w : ways)
+    list.push_back({{"algorithm", name_of(w.algorithm)},
+                    {"protocol", name_of(w.protocol)},
+                    {"calls_per_step", w.calls_per_step},
+                    {"basis", basis_name(w.basis)},
+                    {"outside", w.outside}});
+  return list;
+}
+
 Json ledger_json(const std::vector<LedgerRow>& rows) {
   Json list = Json::array();
   for (const auto& r : rows)
@@ -79,7 +90,8 @@ Json ledger_json(const std::vector<LedgerRow>& rows) {
                     {"closed_form_bytes_per_rank", r.closed_form_bytes_per_rank},
                     {"exposed_s", r.exposed_s},
                     {"memory_factor", r.memory_factor},
-                    {"busy_s", r.busy_s}});
+                    {"busy_s", r.busy_s},
+                    {"runs_as", runs_as_json(r.runs_as)}});
   return list;
 }
 

@@ -21,6 +21,14 @@ LedgerSum::LedgerSum(const TaskGraph& graph) : graph_(graph) {
   bytes_.assign(rows_.size(), 0);
 }
 
+static CallsAlike& calls_alike(LedgerRow& row, const Traffic& t) {
+  for (CallsAlike& alike : row.runs_as)
+    if (std::tie(alike.algorithm, alike.protocol, alike.basis, alike.outside) ==
+        std::tie(t.algorithm, t.protocol, t.basis, t.outside))
+      return alike;
+  return row.runs_as.emplace_back(CallsAlike{t.algorithm, t.protocol, t.basis, t.outside});
+}
+
 void LedgerSum::add(const UnitInfo& unit, const UnitBook& book) {
   const double ranks = ranks_of(unit);
   std::vector<char> joined(rows_.size(), 0);
@@ -33,6 +41,7 @@ void LedgerSum::add(const UnitInfo& unit, const UnitBook& book) {
     row.exposed_s += book.exposed_s[t] * ranks;
     row.busy_s += book.busy_s[t] * ranks;
     bytes_[row_of_[t]] += book.calls[t] * graph_.traffic[t].bytes_per_call * ranks;
+    calls_alike(row, graph_.traffic[t]).calls_per_step += book.calls[t] * ranks;
   }
   for (size_t r = 0; r < rows_.size(); ++r)
     if (joined[r]) rows_[r].ranks += int(ranks);
@@ -46,6 +55,9 @@ std::vector<LedgerRow> LedgerSum::rows() const {
     row.bytes_per_call = row.calls_per_step > 0 ? bytes_[r] / row.calls_per_step : 0;
     for (double* sum : {&row.calls_per_step, &row.bytes_sent_per_rank, &row.exposed_s, &row.busy_s})
       *sum /= row.ranks;
+    for (CallsAlike& alike : row.runs_as) alike.calls_per_step /= row.ranks;
+    std::stable_sort(row.runs_as.begin(), row.runs_as.end(),
+                     [](const auto& a, const auto& b) { return a.calls_per_step > b.calls_per_step; });
     rows.push_back(row);
   }
   std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.axis < b.axis; });

@@ -60,6 +60,14 @@ MemoryReport memory_report(const Scenario& scenario, const TaskGraph& graph, con
 // action's bytes are added as it starts and freed as it ends. peak_time_s is NaN, over_time empty.
 MemoryReport planned_memory(const Scenario& scenario, const Schedule& schedule);
 
+// How calls run: by which algorithm and protocol, and what their time rests on.
+struct CallsAlike {
+  Algorithm algorithm = Algorithm::ring;
+  Protocol protocol = Protocol::simple;
+  Basis basis = Basis::guess;
+  bool outside = false;       // far from what was measured
+  double calls_per_step = 0;  // as LedgerRow's
+};
 struct LedgerRow {
   Axis axis;
   std::string what;
@@ -73,6 +81,7 @@ struct LedgerRow {
   double exposed_s = 0;  // of the account's exposed_<axis>; 0 for scalars, whose time is the optimizer's
   double busy_s = 0;     // that the calls ran, hidden or not
   double memory_factor = 1;
+  std::vector<CallsAlike> runs_as;  // most calls first
 };
 // One row an axis, purpose, operation and group size, in order of the axes; sizes of calls are averaged.
 std::vector<LedgerRow> ledger(const Scenario& scenario, const TaskGraph& graph, const Timeline& timeline);

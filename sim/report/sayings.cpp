@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "sim/cost/collectives.hpp"
+#include "sim/cost/collective.hpp"
 #include "sim/plan/memory.hpp"
 #include "sim/report/closed_forms.hpp"
 #include "sim/report/report.hpp"
@@ -73,10 +73,11 @@ Saying interleaving_memory(const Scenario& s) {
 Saying seven_billion(const Scenario& s) {
   const int gpus = s.cluster.gpus_per_node;
   constexpr double bytes = 28e9;
-  const auto time =
-      in_node_collective(*s.profile, s.stack, CollectiveOp::all_reduce, gpus, Bytes(bytes), s.cluster.nvlink);
+  CollectiveQuery query{.ranks = gpus, .per_node = gpus, .bytes = bytes, .in_node = s.cluster.nvlink};
+  query.filter = s.stack.nccl;
+  const CollectiveCost cost = collective_cost(*s.profile, query);
   Saying said{"the all-reduce of a 7B model's 28 GB of gradients takes seconds inside a node", "",
-              time.time.value, "s", ""};
+              cost.time.value, "s", ""};
   said.verdict = verdict(said.value >= 1);
   said.why = fmt::format("the profile's all-reduce of 28 GB over the {} GPUs of a node", gpus);
   return said;

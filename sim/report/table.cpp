@@ -118,16 +118,27 @@ std::string memory_text(const MemoryReport& m, TableStyle style) {
                             gib(m.peak_bytes), gib(m.capacity_bytes));
 }
 
+// "ring simple, ring ll": the ways of a row's calls, most calls first.
+std::string runs_as(const LedgerRow& row) {
+  std::string text;
+  for (const CallsAlike& w : row.runs_as) {
+    const std::string way = fmt::format("{} {}", name_of(w.algorithm), name_of(w.protocol));
+    if (text.find(way) == std::string::npos) text += (text.empty() ? "" : ", ") + way;
+  }
+  return text;
+}
+
 std::string ledger_text(const std::vector<LedgerRow>& rows, TableStyle style) {
   std::string text = heading("traffic a rank and step, simulated beside closed form", style);
-  text += fmt::format("  {:<4} {:<20} {:<14} {:>5} {:>6} {:>8} {:>10} {:>10} {:>11} {:>11} {:>7}\n", "axis",
-                      "what", "collective", "group", "ranks", "calls", "a call", "sent", "closed form",
-                      "exposed", "memory");
+  text += fmt::format("  {:<4} {:<20} {:<14} {:>5} {:>6} {:>8} {:>10} {:>10} {:>11} {:>11} {:>7}  {}\n",
+                      "axis", "what", "collective", "group", "ranks", "calls", "a call", "sent",
+                      "closed form", "exposed", "memory", "runs as");
   for (const auto& r : rows)
-    text += fmt::format("  {:<4} {:<20} {:<14} {:>5} {:>6} {:>8.5g} {:>10} {:>10} {:>11} {:>11} {:>7.4f}\n",
-                        axis_name(r.axis), r.what, collective_name(r.collective), r.group_size, r.ranks,
-                        r.calls_per_step, bytes(r.bytes_per_call), bytes(r.bytes_sent_per_rank),
-                        bytes(r.closed_form_bytes_per_rank), seconds(r.exposed_s), r.memory_factor);
+    text +=
+        fmt::format("  {:<4} {:<20} {:<14} {:>5} {:>6} {:>8.5g} {:>10} {:>10} {:>11} {:>11} {:>7.4f}  {}\n",
+                    axis_name(r.axis), r.what, collective_name(r.collective), r.group_size, r.ranks,
+                    r.calls_per_step, bytes(r.bytes_per_call), bytes(r.bytes_sent_per_rank),
+                    bytes(r.closed_form_bytes_per_rank), seconds(r.exposed_s), r.memory_factor, runs_as(r));
   return text;
 }
 

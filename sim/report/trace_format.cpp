@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "sim/cost/collectives.hpp"
+#include "sim/cost/kernel_names.hpp"
 #include "sim/spec/names.hpp"
 
 namespace rehearse {
@@ -107,7 +107,7 @@ std::string task_name(const TraceInput& in, const Task& task) {
   if (task.program >= 0) return in.graph.programs[task.program].name;
   if (task.traffic >= 0) {
     const Traffic& traffic = in.graph.traffic[task.traffic];
-    return nccl_kernel_name(traffic.op, traffic.dtype, Bytes(traffic.bytes_per_call));
+    return nccl_kernel_name(traffic.op, traffic.dtype, traffic.algorithm, traffic.protocol);
   }
   return is_transfer(task) ? "ncclDevKernel_SendRecv" : "fixed";
 }

@@ -1,4 +1,4 @@
-// The words of NCCL: algorithms, protocols, and which of them a run is held to.
+// Algorithms and protocols of collectives, in NCCL's words, and which of them a run is held to.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -14,7 +14,9 @@ namespace rehearse {
 enum class GpuArchitecture : uint8_t { volta, ampere, hopper, blackwell };
 inline constexpr int kArchitectures = 4;
 
-enum class NcclAlgorithm : uint8_t {
+// How a collective runs. The first are those that NCCL chooses from; `hierarchical` is three calls in place
+// of one, which a run may ask for; `p2p` is sends and receives: all_to_all and send_recv have no other.
+enum class Algorithm : uint8_t {
   tree,
   ring,
   collnet_direct,
@@ -22,43 +24,54 @@ enum class NcclAlgorithm : uint8_t {
   nvls,
   nvls_tree,
   pat,
-  hierarchical
+  hierarchical,
+  p2p
 };
-inline constexpr int kNcclAlgorithms = 8;
-enum class NcclProtocol : uint8_t { ll, ll128, simple };
-inline constexpr int kNcclProtocols = 3;
+inline constexpr int kNcclAlgorithms = 7;
+enum class Protocol : uint8_t { ll, ll128, simple };
+inline constexpr int kProtocols = 3;
 
 inline constexpr Named<GpuArchitecture> kArchitectureNames[] = {
     {"volta", "", GpuArchitecture::volta},
     {"ampere", "", GpuArchitecture::ampere},
     {"hopper", "", GpuArchitecture::hopper},
     {"blackwell", "", GpuArchitecture::blackwell}};
-inline constexpr Named<NcclAlgorithm> kNcclAlgorithmNames[] = {
-    {"tree", "double binary tree over nodes, a chain in each", NcclAlgorithm::tree},
-    {"ring", "rings over all ranks", NcclAlgorithm::ring},
-    {"collnet_direct", "switches reduce; GPUs of a node each to each", NcclAlgorithm::collnet_direct},
-    {"collnet_chain", "switches reduce; a chain in each node", NcclAlgorithm::collnet_chain},
-    {"nvls", "NVSwitch reduces and multicasts", NcclAlgorithm::nvls},
-    {"nvls_tree", "NVSwitch in nodes, a tree over them", NcclAlgorithm::nvls_tree},
-    {"pat", "parallel aggregated trees, one GPU a node", NcclAlgorithm::pat},
+inline constexpr Named<Algorithm> kAlgorithmNames[] = {
+    {"tree", "double binary tree over nodes, a chain in each", Algorithm::tree},
+    {"ring", "rings over all ranks", Algorithm::ring},
+    {"collnet_direct", "switches reduce; GPUs of a node each to each", Algorithm::collnet_direct},
+    {"collnet_chain", "switches reduce; a chain in each node", Algorithm::collnet_chain},
+    {"nvls", "NVSwitch reduces and multicasts", Algorithm::nvls},
+    {"nvls_tree", "NVSwitch in nodes, a tree over them", Algorithm::nvls_tree},
+    {"pat", "parallel aggregated trees, one GPU a node", Algorithm::pat},
     {"hierarchical", "no choice of NCCL's: three calls, in nodes, over them, in nodes",
-     NcclAlgorithm::hierarchical}};
-inline constexpr Named<NcclProtocol> kNcclProtocolNames[] = {
-    {"ll", "4 bytes of flag to 4 of data", NcclProtocol::ll},
-    {"ll128", "8 bytes of flag to 120 of data", NcclProtocol::ll128},
-    {"simple", "no flags in the data", NcclProtocol::simple}};
+     Algorithm::hierarchical}};  // those that a run may ask for
+inline constexpr Named<Protocol> kProtocolNames[] = {
+    {"ll", "4 bytes of flag to 4 of data", Protocol::ll},
+    {"ll128", "8 bytes of flag to 120 of data", Protocol::ll128},
+    {"simple", "no flags in the data", Protocol::simple}};
+
+constexpr std::string_view name_of(Algorithm a) {
+  return a == Algorithm::p2p ? "p2p" : name_of(kAlgorithmNames, a);
+}
+constexpr std::string_view name_of(Protocol p) { return name_of(kProtocolNames, p); }
+
+// Bytes on a wire for one of payload.
+constexpr double wire_factor(Protocol p) {
+  return p == Protocol::ll ? 2 : p == Protocol::ll128 ? 128. / 120 : 1;
+}
 
 // What NCCL may choose from, as NCCL_ALGO and NCCL_PROTO say: a bit an algorithm, a bit a protocol.
 struct NcclFilter {
-  uint8_t algorithms = (1u << kNcclAlgorithms) - 1;
-  uint8_t protocols = (1u << kNcclProtocols) - 1;
+  uint8_t algorithms = (1u << (kNcclAlgorithms + 1)) - 1;
+  uint8_t protocols = (1u << kProtocols) - 1;
 
-  bool allows(NcclAlgorithm a, NcclProtocol p) const {
+  bool allows(Algorithm a, Protocol p) const {
     return (algorithms >> static_cast<int>(a) & 1) != 0 && (protocols >> static_cast<int>(p) & 1) != 0;
   }
   bool all() const { return *this == NcclFilter{}; }
   bool hierarchical() const {  // nothing else is allowed
-    return algorithms == 1u << static_cast<int>(NcclAlgorithm::hierarchical);
+    return algorithms == 1u << static_cast<int>(Algorithm::hierarchical);
   }
   bool operator==(const NcclFilter&) const = default;
 };
@@ -66,9 +79,9 @@ struct NcclFilter {
 // The same with what runs every collective: ring, with ll or simple.
 inline NcclFilter with_ring(NcclFilter filter) {
   const auto bit = [](auto value) { return static_cast<uint8_t>(1u << static_cast<int>(value)); };
-  filter.algorithms |= bit(NcclAlgorithm::ring);
-  if ((filter.protocols & (bit(NcclProtocol::ll) | bit(NcclProtocol::simple))) == 0)
-    filter.protocols |= bit(NcclProtocol::simple);
+  filter.algorithms |= bit(Algorithm::ring);
+  if ((filter.protocols & (bit(Protocol::ll) | bit(Protocol::simple))) == 0)
+    filter.protocols |= bit(Protocol::simple);
   return filter;
 }
 

@@ -127,8 +127,9 @@ struct CollectiveTable {
 // Where NCCL's cost model does not hold (no architecture): one way to run a collective. latency = base +
 // hops, and the share of the wire rate that carries data.
 struct CollectiveAlgorithm {
-  std::string name;  // "ring-ll": algorithm (ring, tree) and protocol (ll, ll128, simple)
-  bool tree = false;
+  std::string name;  // "ring-ll"
+  Algorithm algorithm = Algorithm::ring;
+  Protocol protocol = Protocol::simple;
   Constant base_s, hop_nvlink_s, hop_network_s;
   Constant payload;  // fraction of the bytes on a wire that are payload: 1/2 for LL, 120/128 for LL128, 1 for
                      // Simple

@@ -10,8 +10,8 @@
 #include "calibration/fit/compare.hpp"
 #include "calibration/fit/constants.hpp"
 #include "sim/base/error.hpp"
-#include "sim/cost/collectives.hpp"
 #include "sim/io/profile.hpp"
+#include "sim/spec/bus_factor.hpp"
 
 namespace rehearse::calibration {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <set>
 
-#include "sim/cost/collectives.hpp"
+#include "sim/spec/bus_factor.hpp"
 
 namespace rehearse::calibration {
 namespace {

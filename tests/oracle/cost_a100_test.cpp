@@ -5,13 +5,14 @@
 #include <chrono>
 #include <cmath>
 
-#include "sim/cost/collectives.hpp"
+#include "sim/cost/collective.hpp"
 #include "sim/cost/kernels.hpp"
 #include "sim/io/profile.hpp"
 
 namespace rehearse {
 namespace {
 
+const BytesPerSec kNvlink(300e9);
 const std::string kPath = REHEARSE_SOURCE_DIR "/calibration/profiles/a100-sxm4-80gb.yaml";
 
 const DeviceProfile& shipped() {
@@ -108,20 +109,23 @@ TEST(CostA100, LargeGemmsRunAtThreeQuartersOfThePeakOrMore) {
   }
 }
 
+CollectiveCost in_one_node(const DeviceProfile& p, CollectiveOp op, int ranks, double bytes) {
+  return collective_cost(p,
+                         {.op = op, .ranks = ranks, .per_node = ranks, .bytes = bytes, .in_node = kNvlink});
+}
+
 TEST(CostA100, CollectivesReproduceAndGrow) {
-  const BytesPerSec nvlink(300e9);
   int tables = 0;
   for (const auto& t : shipped().collectives) {
     ++tables;
     if (t.nodes > 1 || t.file.find("superbench") != std::string::npos) continue;  // continues another table
     for (size_t i = 0; i < t.bytes.size(); ++i) {
-      const auto c = in_node_collective(shipped(), plain(), t.op, t.per_node, Bytes(t.bytes[i]), nvlink);
+      const auto c = in_one_node(shipped(), t.op, t.per_node, t.bytes[i]);
       EXPECT_EQ(c.time.value, t.seconds[i]) << t.file;
     }
     double last = 0;
     for (double bytes = t.bytes.back() / 16; bytes < 64 * t.bytes.back(); bytes *= 1.1) {
-      const double s =
-          in_node_collective(shipped(), plain(), t.op, t.per_node, Bytes(bytes), nvlink).time.value;
+      const double s = in_one_node(shipped(), t.op, t.per_node, bytes).time.value;
       EXPECT_GE(s, last) << t.file << ' ' << bytes;
       last = s;
     }
@@ -144,8 +148,7 @@ TEST(CostA100, CollectiveSizesLeftOut) {
     }
     profile.collectives = {half};
     for (size_t i = 1; i + 1 < whole.bytes.size(); i += 2) {
-      const auto t = in_node_collective(profile, plain(), whole.op, whole.per_node, Bytes(whole.bytes[i]),
-                                        BytesPerSec(300e9));
+      const auto t = in_one_node(profile, whole.op, whole.per_node, whole.bytes[i]);
       errors.push_back(std::abs(t.time.value / whole.seconds[i] - 1));
     }
   }
@@ -162,7 +165,7 @@ TEST(CostA100, GroupSizeLeftOut) {
                 [](const CollectiveTable& t) { return t.nodes == 1 && t.per_node == 4; });
   for (const auto& t : shipped().collectives)
     for (size_t i = 0; t.nodes == 1 && t.per_node == 4 && i < t.bytes.size(); ++i) {
-      const auto c = in_node_collective(profile, plain(), t.op, 4, Bytes(t.bytes[i]), BytesPerSec(300e9));
+      const auto c = in_one_node(profile, t.op, 4, t.bytes[i]);
       errors.push_back(std::abs(c.time.value / t.seconds[i] - 1));
     }
   const auto e = errors_of(errors, "group size left out");
@@ -176,13 +179,12 @@ TEST(CostA100, TwoNodesMeetAPublishedAllReduce) {
   auto without = shipped();
   std::erase_if(without.collectives, [](const CollectiveTable& t) { return t.nodes > 1; });
   for (auto [bytes, measured] : {std::pair{1 * kGibi, 10.8674e-3}, {8 * kGibi, 84.9487e-3}}) {
-    const BytesPerSec carried(200e9 * plain().network_efficiency.value);
-    const auto of = [&, size = bytes](const DeviceProfile& p) {
-      return across_nodes(p, plain(), CollectiveOp::all_reduce, {16, 2, 8, true}, Bytes(size),
-                          BytesPerSec(300e9), carried, Seconds(2.7e-6), {"roce"});
-    };
+    CollectiveQuery q{.ranks = 16, .nodes = 2, .per_node = 8, .bytes = bytes, .in_node = kNvlink};
+    q.node_network = BytesPerSec(200e9), q.network_share = plain().network_efficiency.value;
+    q.nic_latency = Seconds(2.7e-6), q.network = "roce";
+    const auto of = [&](const DeviceProfile& p) { return collective_cost(p, q); };
     EXPECT_NEAR(of(shipped()).time.value / measured, 1, 1e-4);
-    EXPECT_NEAR(of(without).time.value / measured, 1, 0.15) << of(without).algorithm;
+    EXPECT_NEAR(of(without).time.value / measured, 1, 0.15) << name_of(of(without).algorithm);
   }
 }
 

@@ -16,8 +16,8 @@ namespace {
 struct Check {
   int nodes = 0, per_node = 0;
   CollectiveOp op{};
-  NcclAlgorithm algorithm{};
-  NcclProtocol protocol{};
+  Algorithm algorithm{};
+  Protocol protocol{};
   double bytes = 0, latency_us = 0, time_us = 0;  // 0: not printed
 };
 
@@ -32,7 +32,7 @@ std::vector<Check> checks() {
     for (std::string field; std::getline(fields, field, ',');) f.push_back(field);
     const auto number = [](const std::string& text) { return text.empty() ? 0 : std::stod(text); };
     rows.push_back({std::stoi(f[0]), std::stoi(f[1]), find_named(kOpNames, f[2])->value,
-                    find_named(kNcclAlgorithmNames, f[3])->value, find_named(kNcclProtocolNames, f[4])->value,
+                    find_named(kAlgorithmNames, f[3])->value, find_named(kProtocolNames, f[4])->value,
                     number(f[5]), number(f[6]), number(f[7])});
   }
   return rows;
@@ -67,8 +67,8 @@ std::string chosen(GpuArchitecture a, double nvlink, CollectiveOp op, int nodes,
                    double network = 400e9) {
   const auto s = nccl_system(a, BytesPerSec(nvlink), nodes, per_node, BytesPerSec(network));
   const auto t = nccl_choice(s, op, nodes * per_node, nodes, per_node, bytes);
-  return t ? std::string(name_of(kNcclAlgorithmNames, t->algorithm)) + " " +
-                 std::string(name_of(kNcclProtocolNames, t->protocol))
+  return t ? std::string(name_of(kAlgorithmNames, t->algorithm)) + " " +
+                 std::string(name_of(kProtocolNames, t->protocol))
            : "none";
 }
 
@@ -95,50 +95,50 @@ TEST(NcclModel, ChoosesAsLogsShow) {
 
 TEST(NcclModel, RunsOnlyWhatNcclWould) {
   NcclSystem s = nccl_system(GpuArchitecture::hopper, BytesPerSec(450e9), 4, 8, BytesPerSec(400e9));
-  const auto runs = [&](CollectiveOp op, NcclAlgorithm a, NcclProtocol p, int nodes = 4, int per_node = 8) {
+  const auto runs = [&](CollectiveOp op, Algorithm a, Protocol p, int nodes = 4, int per_node = 8) {
     return nccl_time(s, op, nodes * per_node, nodes, per_node, 1e6, a, p).has_value();
   };
   constexpr auto ar = CollectiveOp::all_reduce, ag = CollectiveOp::all_gather;
-  constexpr auto simple = NcclProtocol::simple;
-  EXPECT_FALSE(runs(ag, NcclAlgorithm::tree, simple));
-  EXPECT_FALSE(runs(ar, NcclAlgorithm::pat, simple, 4, 1));
-  EXPECT_TRUE(runs(ag, NcclAlgorithm::pat, simple, 4, 1));
-  EXPECT_FALSE(runs(ag, NcclAlgorithm::pat, simple));
-  EXPECT_FALSE(runs(ar, NcclAlgorithm::nvls, simple));
-  EXPECT_FALSE(runs(ar, NcclAlgorithm::collnet_direct, simple));
-  EXPECT_FALSE(runs(ar, NcclAlgorithm::nvls_tree, simple, 1));
-  EXPECT_FALSE(runs(ar, NcclAlgorithm::nvls_tree, NcclProtocol::ll));
-  EXPECT_FALSE(runs(ar, NcclAlgorithm::nvls, simple, 1, 4));
-  EXPECT_FALSE(runs(CollectiveOp::broadcast, NcclAlgorithm::tree, simple));
-  EXPECT_FALSE(runs(CollectiveOp::all_to_all, NcclAlgorithm::ring, simple));
+  constexpr auto simple = Protocol::simple;
+  EXPECT_FALSE(runs(ag, Algorithm::tree, simple));
+  EXPECT_FALSE(runs(ar, Algorithm::pat, simple, 4, 1));
+  EXPECT_TRUE(runs(ag, Algorithm::pat, simple, 4, 1));
+  EXPECT_FALSE(runs(ag, Algorithm::pat, simple));
+  EXPECT_FALSE(runs(ar, Algorithm::nvls, simple));
+  EXPECT_FALSE(runs(ar, Algorithm::collnet_direct, simple));
+  EXPECT_FALSE(runs(ar, Algorithm::nvls_tree, simple, 1));
+  EXPECT_FALSE(runs(ar, Algorithm::nvls_tree, Protocol::ll));
+  EXPECT_FALSE(runs(ar, Algorithm::nvls, simple, 1, 4));
+  EXPECT_FALSE(runs(CollectiveOp::broadcast, Algorithm::tree, simple));
+  EXPECT_FALSE(runs(CollectiveOp::all_to_all, Algorithm::ring, simple));
   s.sharp = true;
-  EXPECT_TRUE(runs(ar, NcclAlgorithm::nvls, simple));
-  EXPECT_TRUE(runs(ar, NcclAlgorithm::collnet_direct, simple));
-  EXPECT_TRUE(runs(ag, NcclAlgorithm::collnet_direct, simple));
-  EXPECT_TRUE(runs(ar, NcclAlgorithm::collnet_chain, simple));
-  EXPECT_FALSE(runs(ag, NcclAlgorithm::collnet_chain, simple));
+  EXPECT_TRUE(runs(ar, Algorithm::nvls, simple));
+  EXPECT_TRUE(runs(ar, Algorithm::collnet_direct, simple));
+  EXPECT_TRUE(runs(ag, Algorithm::collnet_direct, simple));
+  EXPECT_TRUE(runs(ar, Algorithm::collnet_chain, simple));
+  EXPECT_FALSE(runs(ag, Algorithm::collnet_chain, simple));
   s.architecture = GpuArchitecture::ampere;
-  EXPECT_FALSE(runs(ar, NcclAlgorithm::nvls_tree, simple));
+  EXPECT_FALSE(runs(ar, Algorithm::nvls_tree, simple));
   s.nvlink = false;
-  EXPECT_FALSE(runs(ar, NcclAlgorithm::ring, NcclProtocol::ll128));
-  EXPECT_TRUE(runs(ar, NcclAlgorithm::ring, NcclProtocol::ll));
+  EXPECT_FALSE(runs(ar, Algorithm::ring, Protocol::ll128));
+  EXPECT_TRUE(runs(ar, Algorithm::ring, Protocol::ll));
 }
 
 TEST(NcclModel, FiltersAreThoseOfTheEnvironment) {
   std::string unknown;
-  EXPECT_EQ(nccl_bits("ring", kNcclAlgorithmNames, unknown), 1u << 1);
-  EXPECT_EQ(nccl_bits("ring,tree", kNcclAlgorithmNames, unknown), 3u);
-  EXPECT_EQ(nccl_bits("^ll128", kNcclProtocolNames, unknown), 5u);
-  EXPECT_FALSE(nccl_bits("^ll,ll128,simple", kNcclProtocolNames, unknown));
+  EXPECT_EQ(nccl_bits("ring", kAlgorithmNames, unknown), 1u << 1);
+  EXPECT_EQ(nccl_bits("ring,tree", kAlgorithmNames, unknown), 3u);
+  EXPECT_EQ(nccl_bits("^ll128", kProtocolNames, unknown), 5u);
+  EXPECT_FALSE(nccl_bits("^ll,ll128,simple", kProtocolNames, unknown));
   EXPECT_TRUE(unknown.empty());
-  EXPECT_FALSE(nccl_bits("ring,rong", kNcclAlgorithmNames, unknown));
+  EXPECT_FALSE(nccl_bits("ring,rong", kAlgorithmNames, unknown));
   EXPECT_EQ(unknown, "rong");
   const auto s = nccl_system(GpuArchitecture::hopper, BytesPerSec(450e9), 2, 8, BytesPerSec(400e9));
   NcclFilter ring;
   ring.algorithms = 1u << 1;
   const auto t = nccl_choice(s, CollectiveOp::all_reduce, 16, 2, 8, 1e9, ring);
   ASSERT_TRUE(t);
-  EXPECT_EQ(t->algorithm, NcclAlgorithm::ring);
+  EXPECT_EQ(t->algorithm, Algorithm::ring);
 }
 
 }  // namespace

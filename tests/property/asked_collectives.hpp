@@ -4,7 +4,7 @@
 #include <ostream>
 #include <string>
 
-#include "sim/cost/pcie.hpp"
+#include "sim/cost/transfers.hpp"
 #include "sim/graph/ops.hpp"
 #include "sim/io/profile.hpp"
 #include "tests/support/pick.hpp"
@@ -39,16 +39,7 @@ inline std::shared_ptr<const DeviceProfile> profile_named(const std::string& nam
 // and what the model reaches.
 inline double seconds(const Asked& a) {
   const Cluster& c = a.scenario.cluster;
-  const auto cost = group_collective(a.scenario, a.op, a.shape, a.bytes, a.ports, c.nic_latency);
-  if (a.shape.in_island()) return cost.in_island.time.value;
-  double links = c.pcie.value * kPcieEfficiency;
-  if (a.shape.nodes > 1) {
-    links = (c.port() * a.ports).value;
-    if (c.pcie.value > 0) links = std::min(links, c.pcie.value * a.shape.per_node);
-    links *= a.scenario.stack.network_efficiency.value;
-  }
-  const double rate = std::min(cost.wire.in_node_cap.value, links);
-  return std::max(cost.wire.time.value, cost.wire.latency.value + cost.wire.bytes_per_node / rate);
+  return group_collective(a.scenario, a.op, a.shape, a.bytes, a.ports, c.nic_latency).time.value;
 }
 
 inline Asked drawn_collective(std::mt19937& random, const std::shared_ptr<const DeviceProfile>& profile) {

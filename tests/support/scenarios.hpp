@@ -20,7 +20,8 @@ inline std::shared_ptr<const DeviceProfile> plain_profile() {
   for (DType t : {DType::fp32, DType::fp16, DType::bf16}) profile->peak_flops.emplace_back(t, c(312e12));
   profile->attention_backward = c(2.5);
   profile->odd_head_flops = c(11.5e12);
-  profile->algorithms.push_back({"ring-simple", false, c(8e-6), c(3e-6), c(14e-6), c(1)});
+  profile->algorithms.push_back(
+      {"ring-simple", Algorithm::ring, Protocol::simple, c(8e-6), c(3e-6), c(14e-6), c(1)});
   profile->nvlink_efficiency = c(0.8);
   profile->p2p_nvlink_latency_s = c(8e-6);
   profile->p2p_network_latency_s = c(20e-6);

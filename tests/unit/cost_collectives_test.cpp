@@ -2,7 +2,8 @@
 
 #include <cmath>
 
-#include "sim/cost/collectives.hpp"
+#include "sim/cost/kernel_names.hpp"
+#include "sim/cost/transfers.hpp"
 #include "tests/unit/cost_fixture.hpp"
 
 namespace rehearse {
@@ -22,8 +23,12 @@ DeviceProfile with_tables() {
   return p;
 }
 
-CollectiveTime in_node(const DeviceProfile& p, int ranks, double bytes, BytesPerSec nvlink = kNvlink) {
-  return in_node_collective(p, round_stack(), kAr, ranks, Bytes(bytes), nvlink);
+CollectiveQuery of_one_node(int ranks, double bytes, BytesPerSec nvlink = kNvlink) {
+  return {.op = kAr, .ranks = ranks, .per_node = ranks, .bytes = bytes, .in_node = nvlink};
+}
+
+CollectiveCost in_node(const DeviceProfile& p, int ranks, double bytes, BytesPerSec nvlink = kNvlink) {
+  return collective_cost(p, of_one_node(ranks, bytes, nvlink));
 }
 
 TEST(CostCollective, RingBytes) {
@@ -91,87 +96,128 @@ TEST(CostCollective, SlowerNvlinkStretchesWhatIsNotLatency) {
   EXPECT_EQ(in_node(p, 8, 1e3, BytesPerSec(50e9)).time.value, 20e-6);
 }
 
-WireCollective across(CollectiveOp op, GroupShape shape, double bytes) {
-  static const DeviceProfile p = bare_profile();
-  return across_nodes(p, round_stack(), op, shape, Bytes(bytes), kNvlink);
+CollectiveQuery over_nodes(CollectiveOp op, int nodes, int per_node, double bytes, double network = 200e9) {
+  CollectiveQuery q{
+      .op = op, .ranks = nodes * per_node, .nodes = nodes, .per_node = per_node, .bytes = bytes};
+  q.in_node = kNvlink;
+  q.node_network = BytesPerSec(network);
+  q.network_share = round_stack().network_efficiency.value;
+  return q;
+}
+
+CollectiveCost across(CollectiveOp op, int nodes, int per_node, double bytes) {
+  return collective_cost(bare_profile(), over_nodes(op, nodes, per_node, bytes));
 }
 
 TEST(CostCollective, SmallAllReduceAcrossManyNodesTakesTheTree) {
-  const auto w = across(kAr, {128, 16, 8, true}, 1e3);
-  EXPECT_EQ(w.algorithm, "tree");
-  EXPECT_EQ(w.protocol, "ll");
+  const auto w = across(kAr, 16, 8, 1e3);
+  EXPECT_EQ(w.algorithm, Algorithm::tree);
+  EXPECT_EQ(w.protocol, Protocol::ll);
   EXPECT_NEAR(w.latency.value, 8e-6 + 14e-6 + 2 * 4 * 5e-6, 1e-15);
-  EXPECT_DOUBLE_EQ(w.bytes_per_node, 2 * 1e3 / 0.5);
+  EXPECT_DOUBLE_EQ(w.link_bytes, 2 * 1e3 / 0.5);
 }
 
 TEST(CostCollective, LargeAllReduceTakesTheRing) {
-  const auto w = across(kAr, {16, 16, 1, true}, 1e10);
-  EXPECT_EQ(w.algorithm, "ring");
-  EXPECT_EQ(w.protocol, "simple");
+  const auto w = across(kAr, 16, 1, 1e10);
+  EXPECT_EQ(w.algorithm, Algorithm::ring);
+  EXPECT_EQ(w.protocol, Protocol::simple);
   EXPECT_NEAR(w.latency.value, 10e-6 + 30 * 14e-6, 1e-15);
-  EXPECT_DOUBLE_EQ(w.bytes_per_node, 2 * 15.0 / 16 * 1e10);
-  EXPECT_TRUE(std::isinf(w.in_node_cap.value));
+  EXPECT_DOUBLE_EQ(w.link_bytes, 2 * 15.0 / 16 * 1e10);
+  EXPECT_TRUE(std::isinf(w.rate_cap.value));
 }
 
 TEST(CostCollective, InNodeLegLimitsWhatAllItsRanksMove) {
-  const auto gather = across(CollectiveOp::all_gather, {16, 2, 8, true}, 1e9);
-  EXPECT_DOUBLE_EQ(gather.bytes_per_node, 15.0 / 16 * 1e9);
-  EXPECT_DOUBLE_EQ(gather.in_node_cap.value, 80e9);
-  const auto exchange = across(CollectiveOp::all_to_all, {16, 2, 8, true}, 1e9);
-  EXPECT_DOUBLE_EQ(exchange.bytes_per_node, 8 * 8.0 / 16 * 1e9);
-  EXPECT_NEAR(exchange.bytes_per_node / exchange.in_node_cap.value, 7.0 / 16 * 1e9 / 80e9, 1e-12);
+  const auto gather = across(CollectiveOp::all_gather, 2, 8, 1e9);
+  EXPECT_DOUBLE_EQ(gather.link_bytes, 15.0 / 16 * 1e9);
+  EXPECT_DOUBLE_EQ(gather.rate_cap.value, 80e9);
+  const auto exchange = across(CollectiveOp::all_to_all, 2, 8, 1e9);
+  EXPECT_DOUBLE_EQ(exchange.link_bytes, 8 * 8.0 / 16 * 1e9);
+  EXPECT_NEAR(exchange.link_bytes / exchange.rate_cap.value, 7.0 / 16 * 1e9 / 80e9, 1e-12);
 }
 
 TEST(CostCollective, NicLatencyCountsOnEveryHop) {
-  const auto p = bare_profile();
-  const GroupShape shape{4, 4, 1, true};
-  const auto op = CollectiveOp::reduce_scatter;
-  const auto a = across_nodes(p, round_stack(), op, shape, Bytes(1e10), kNvlink, BytesPerSec(1e11));
-  const auto b =
-      across_nodes(p, round_stack(), op, shape, Bytes(1e10), kNvlink, BytesPerSec(1e11), Seconds(1e-6));
-  EXPECT_NEAR(b.latency.value - a.latency.value, 3e-6, 1e-15);
-  EXPECT_THROW(across_nodes(p, round_stack(), op, {8, 1, 8, true}, Bytes(1), kNvlink), std::invalid_argument);
+  auto q = over_nodes(CollectiveOp::reduce_scatter, 4, 1, 1e10, 1e11);
+  const double before = collective_cost(bare_profile(), q).latency.value;
+  q.nic_latency = Seconds(1e-6);
+  EXPECT_NEAR(collective_cost(bare_profile(), q).latency.value - before, 3e-6, 1e-15);
 }
 
 // Beyond the profile's; a ring of all_reduce over n GPUs has 2(n - 1) hops, a measured call at least 2.
 TEST(CostCollective, NvlinkLatencyCountsOnEveryHopAndOnTheFewestOfATable) {
-  const CollectiveContext more{.nvlink_more = Seconds(1e-6)};
-  const auto longer = [&](const DeviceProfile& p, int ranks, double bytes) {
-    const auto at = [&](const CollectiveContext& context) {
-      return in_node_collective(p, round_stack(), kAr, ranks, Bytes(bytes), kNvlink, context).time.value;
-    };
-    return at(more) - at({});
+  const auto longer = [](const DeviceProfile& p, CollectiveQuery q) {
+    const CollectiveCost before = collective_cost(p, q);
+    q.nvlink_more = Seconds(1e-6);
+    return collective_cost(p, q).time.value - before.time.value;
   };
-  EXPECT_NEAR(longer(bare_profile(), 8, 1e9), 14e-6, 1e-12);
-  EXPECT_NEAR(longer(with_tables(), 8, 1e6), 2e-6, 1e-12);
-  EXPECT_NEAR(longer(with_tables(), 4, 1e6), 2e-6, 1e-12);
-  EXPECT_NEAR(longer(with_tables(), 16, 1e6), 2e-6 + 16e-6, 1e-12);
-  const GroupShape shape{16, 2, 8, true};
-  const auto latency = [&](const CollectiveContext& context) {
-    return across_nodes(bare_profile(), round_stack(), CollectiveOp::all_gather, shape, Bytes(1e10), kNvlink,
-                        BytesPerSec(1e11), Seconds(0), context)
-        .latency.value;
-  };
-  EXPECT_NEAR(latency(more) - latency({}), 14e-6, 1e-12);
+  EXPECT_NEAR(longer(bare_profile(), of_one_node(8, 1e9)), 14e-6, 1e-12);
+  EXPECT_NEAR(longer(with_tables(), of_one_node(8, 1e6)), 2e-6, 1e-12);
+  EXPECT_NEAR(longer(with_tables(), of_one_node(4, 1e6)), 2e-6, 1e-12);
+  EXPECT_NEAR(longer(with_tables(), of_one_node(16, 1e6)), 2e-6 + 16e-6, 1e-12);
+  EXPECT_NEAR(longer(bare_profile(), over_nodes(CollectiveOp::all_gather, 2, 8, 1e10, 1e11)), 14e-6, 1e-12);
 }
 
-TEST(CostTransfer, InNodeIsLatencyAndRate) {
+TEST(CostCollective, OverPcieTheProtocolOfLeastTimeRuns) {
+  CollectiveQuery q = of_one_node(4, 8, BytesPerSec(30e9));
+  q.pcie = true;
+  const CollectiveCost small = collective_cost(bare_profile(), q);
+  EXPECT_EQ(small.protocol, Protocol::ll);
+  EXPECT_NEAR(small.latency.value, 8e-6 + 6 * 1e-6, 1e-15);
+  q.bytes = 1e9;
+  const CollectiveCost large = collective_cost(bare_profile(), q);
+  EXPECT_EQ(large.protocol, Protocol::simple);
+  EXPECT_DOUBLE_EQ(large.link_bytes, 1.5e9);
+  EXPECT_NEAR(large.time.value, 10e-6 + 6 * 5.7e-6 + 1.5e9 / (30e9 * kPcieEfficiency), 1e-12);
+}
+
+TEST(CostCollective, WithoutArchitectureOrAlgorithmsNothingPricesOneOverNodes) {
   auto p = bare_profile();
-  EXPECT_DOUBLE_EQ(p2p_in_node(p, Bytes(8e8), kNvlink, Seconds(1e-6)).time.value, 4e-6 + 1e-6 + 8e8 / 80e9);
-  EXPECT_DOUBLE_EQ(p2p_network_latency(p, Seconds(2e-6)).value, 11e-6);
+  p.algorithms.clear();
+  EXPECT_THROW(collective_cost(p, over_nodes(kAr, 2, 8, 1)), std::invalid_argument);
+}
+
+TEST(CostTransfer, OverNvlinkIsLatencyAndRate) {
+  Scenario s;
+  s.cluster.nvlink = kNvlink, s.cluster.nvlink_latency = Seconds(1e-6);
+  auto p = bare_profile();
+  const auto seconds = [&](double bytes) {
+    s.profile = std::make_shared<DeviceProfile>(p);
+    return transfer_cost(s, Bytes(bytes), Medium::nvlink).time.value;
+  };
+  EXPECT_DOUBLE_EQ(seconds(8e8), 4e-6 + 1e-6 + 8e8 / 80e9);
   p.collectives.push_back(collective_table(CollectiveOp::send_recv, 2, {1e3, 1e6}, {8e-6, 20e-6}));
-  EXPECT_DOUBLE_EQ(p2p_in_node(p, Bytes(1e6), kNvlink, Seconds(1e-6)).time.value, 20e-6);
-  EXPECT_DOUBLE_EQ(p2p_in_node(p, Bytes(1e6), kNvlink, Seconds(3e-6)).time.value, 22e-6);
+  EXPECT_DOUBLE_EQ(seconds(1e6), 20e-6);
+  s.cluster.nvlink_latency = Seconds(3e-6);
+  EXPECT_DOUBLE_EQ(seconds(1e6), 22e-6);
+}
+
+TEST(CostTransfer, OverTheNetworkSoftwareAndPathAddUp) {
+  Scenario s;
+  s.profile = std::make_shared<DeviceProfile>(bare_profile());
+  s.stack.p2p_efficiency = test::constant(0.5);
+  s.cluster.nic = BytesPerSec(20e9), s.cluster.nics_per_node = 1;
+  const CollectiveCost cost = transfer_cost(s, Bytes(1e6), Medium::network, Seconds(2e-6));
+  EXPECT_DOUBLE_EQ(cost.latency.value, 11e-6);
+  EXPECT_DOUBLE_EQ(cost.link_bytes, 1e6);
+  EXPECT_DOUBLE_EQ(cost.rate_cap.value, 10e9);
+  EXPECT_EQ(cost.algorithm, Algorithm::p2p);
 }
 
 TEST(CostNames, AreThoseOfNccl) {
-  EXPECT_EQ(nccl_kernel_name(kAr, DType::bf16, "nvls_tree", "simple"),
+  EXPECT_EQ(nccl_kernel_name(kAr, DType::bf16, Algorithm::nvls_tree, Protocol::simple),
             "ncclDevKernel_AllReduce_Sum_bf16_NVLS_TREE_SIMPLE");
-  EXPECT_EQ(nccl_kernel_name(kAr, DType::bf16, Bytes(1e6)), "ncclDevKernel_AllReduce_Sum_bf16_RING_LL");
-  EXPECT_EQ(nccl_kernel_name(kAr, DType::fp32, Bytes(1e9)), "ncclDevKernel_AllReduce_Sum_f32_RING_SIMPLE");
-  EXPECT_EQ(nccl_kernel_name(CollectiveOp::all_gather, DType::fp16, Bytes(8e6)),
+  EXPECT_EQ(nccl_kernel_name(kAr, DType::fp32, Algorithm::ring, Protocol::simple),
+            "ncclDevKernel_AllReduce_Sum_f32_RING_SIMPLE");
+  EXPECT_EQ(nccl_kernel_name(CollectiveOp::all_gather, DType::fp16, Algorithm::ring, Protocol::ll128),
             "ncclDevKernel_AllGather_RING_LL128");
-  EXPECT_EQ(nccl_kernel_name(CollectiveOp::all_to_all, DType::fp16, Bytes(8e6)), "ncclDevKernel_SendRecv");
+  EXPECT_EQ(nccl_kernel_name(CollectiveOp::all_to_all, DType::fp16, Algorithm::p2p, Protocol::simple),
+            "ncclDevKernel_SendRecv");
+}
+
+TEST(CostStrategies, EachHasANameAndSaysWhatItIsFor) {
+  for (const CollectiveStrategy& strategy : collective_strategies()) {
+    EXPECT_FALSE(strategy.name.empty());
+    EXPECT_FALSE(strategy.help.empty());
+  }
 }
 
 }  // namespace

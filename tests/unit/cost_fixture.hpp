@@ -32,14 +32,19 @@ inline DeviceProfile bare_profile() {
   p.nvlink_efficiency = constant(0.8);
   p.p2p_nvlink_latency_s = constant(4e-6);
   p.p2p_network_latency_s = constant(9e-6);
-  const auto row = [](const char* name, bool tree, double base, double nvlink, double network,
-                      double payload) {
-    return CollectiveAlgorithm{
-        name, tree, constant(base), constant(nvlink), constant(network), constant(payload)};
+  const auto row = [](Algorithm algorithm, Protocol protocol, double base, double nvlink, double network) {
+    return CollectiveAlgorithm{"",
+                               algorithm,
+                               protocol,
+                               constant(base),
+                               constant(nvlink),
+                               constant(network),
+                               constant(1 / wire_factor(protocol))};
   };
-  p.algorithms = {
-      row("ring-ll", false, 8e-6, 1e-6, 3e-6, 0.5), row("ring-simple", false, 10e-6, 4e-6, 14e-6, 1),
-      row("tree-ll", true, 8e-6, 1e-6, 5e-6, 0.5), row("tree-simple", true, 10e-6, 4e-6, 14e-6, 1)};
+  p.algorithms = {row(Algorithm::ring, Protocol::ll, 8e-6, 1e-6, 3e-6),
+                  row(Algorithm::ring, Protocol::simple, 10e-6, 4e-6, 14e-6),
+                  row(Algorithm::tree, Protocol::ll, 8e-6, 1e-6, 5e-6),
+                  row(Algorithm::tree, Protocol::simple, 10e-6, 4e-6, 14e-6)};
   p.stacks = {round_stack()};
   p.default_stack = "round";
   return p;

@@ -62,7 +62,7 @@ TEST(ReportJson, KeysStandInTheOrderOfTheContract) {
   EXPECT_THAT(keys(j["ledger"][0]),
               ElementsAre("axis", "what", "collective", "group_size", "ranks", "calls_per_step",
                           "bytes_per_call", "bytes_sent_per_rank", "closed_form_bytes_per_rank", "exposed_s",
-                          "memory_factor", "busy_s"));
+                          "memory_factor", "busy_s", "runs_as"));
   EXPECT_EQ(j["schema"], 1);
   EXPECT_EQ(j["ledger"][0]["axis"], "tp");
   EXPECT_EQ(j["provenance"]["profile"], "plain");

@@ -8,12 +8,18 @@ function difference(row) {
   return Math.abs(off) < 5e-5 ? '=' : signedPercent(off, 2);
 }
 
+// 'ring simple, ring ll': how the calls of a row run, most calls first.
+function runsAs(row) {
+  return [...new Set((row.runs_as || []).map((w) => `${w.algorithm} ${w.protocol}`))].join(', ');
+}
+
 export function ledgerSection(run, alone) {
   const step = run.report.step_time_s;
   const columns = [
     { label: 'axis', cell: (r) => h('span', { class: `axis ${r.axis}` }, r.axis.toUpperCase()) },
     { label: 'what', text: (r) => r.what },
     { label: 'operation', text: (r) => r.collective },
+    { label: 'runs as', text: runsAs },
     { label: 'group', num: true, text: (r) => count(r.group_size) },
     { label: 'ranks', num: true, text: (r) => count(r.ranks) },
     { label: 'calls', title: 'a step', num: true, text: (r) => count(r.calls_per_step) },

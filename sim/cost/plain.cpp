@@ -1,11 +1,10 @@
-#include "sim/cost/plain_collectives.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <stdexcept>
 
 #include "sim/cost/size_curve.hpp"
+#include "sim/cost/strategies.hpp"
 
 namespace rehearse {
 namespace {
@@ -65,15 +64,15 @@ double same_load(CollectiveOp op, int here, int there, double bytes) {
   return bytes * bytes_sent_per_rank(op, here, 1) / bytes_sent_per_rank(op, there, 1);
 }
 
-CollectiveTime between_tables(const DeviceProfile& profile, CollectiveOp op, int ranks, double bytes,
+CollectiveCost between_tables(const DeviceProfile& profile, CollectiveOp op, int ranks, double bytes,
                               int below, int above, double nvlink_ratio, Seconds nvlink_more) {
   const auto at = [&](int there) {
     return from_tables(tables_for(profile, op, there), same_load(op, ranks, there, bytes), nvlink_ratio);
   };
-  CollectiveTime low = at(below ? below : above);
+  CollectiveCost low = at(below ? below : above);
   low.basis = Basis::guess;
   if (below && above) {
-    const CollectiveTime high = at(above);
+    const CollectiveCost high = at(above);
     const double share = static_cast<double>(ranks - below) / (above - below);
     low.time = Seconds(low.time.value * (1 - share) + high.time.value * share);
     low.basis = Basis::fitted;
@@ -86,17 +85,68 @@ CollectiveTime between_tables(const DeviceProfile& profile, CollectiveOp op, int
   return low;
 }
 
-CollectiveTime without_table(const DeviceProfile& profile, CollectiveOp op, int ranks, double bytes,
+CollectiveCost without_table(const DeviceProfile& profile, CollectiveOp op, int ranks, double bytes,
                              BytesPerSec nvlink, Seconds nvlink_more) {
   double least = std::numeric_limits<double>::infinity();
   const double sent = op == CollectiveOp::broadcast ? bytes : bytes_sent_per_rank(op, ranks, bytes);
   const double rate = nvlink.value * profile.nvlink_efficiency.value;
   for (const auto& a : profile.algorithms) {
-    if (a.tree) continue;
+    if (a.algorithm == Algorithm::tree) continue;
     const Seconds latency = latency_of(a, ring_hops(op, ranks, 1), nvlink_more, Seconds(0));
     least = std::min(least, latency.value + sent / (rate * a.payload.value));
   }
-  return {Seconds(least), profile.nvlink_efficiency.basis, true};
+  CollectiveCost cost;
+  cost.time = Seconds(least);
+  cost.basis = profile.nvlink_efficiency.basis;
+  cost.outside = true;
+  return cost;
+}
+
+// Where NCCL changes the protocol of a ring on one node of 8 A100.
+Protocol ring_protocol(double bytes) {
+  return bytes <= 2 * kMebi ? Protocol::ll : bytes <= 16 * kMebi ? Protocol::ll128 : Protocol::simple;
+}
+
+CollectiveCost in_one_node(const DeviceProfile& profile, const CollectiveQuery& q) {
+  const double ratio = profile.nvlink_bytes_per_s.value / q.in_node.value;
+  const auto measured = [&](CollectiveCost cost) {
+    cost.time = std::max(Seconds(0), cost.time + q.nvlink_more * fewest_hops(q.op));
+    return cost;
+  };
+  const auto exact = tables_for(profile, q.op, q.ranks);
+  if (!exact.empty()) return measured(from_tables(exact, q.bytes, ratio));
+  int below = 0, above = 0;
+  for (const auto& t : profile.collectives) {
+    if (t.op != q.op || t.nodes != 1 || t.bytes.empty()) continue;
+    if (t.per_node < q.ranks) below = std::max(below, t.per_node);
+    if (t.per_node > q.ranks) above = above ? std::min(above, t.per_node) : t.per_node;
+  }
+  if (!below && !above) return without_table(profile, q.op, q.ranks, q.bytes, q.in_node, q.nvlink_more);
+  return measured(between_tables(profile, q.op, q.ranks, q.bytes, below, above, ratio, q.nvlink_more));
+}
+
+CollectiveCost over_nodes(const DeviceProfile& profile, const CollectiveQuery& q) {
+  const double n = q.ranks, nodes = q.nodes, per_node = q.per_node;
+  const double in_node = q.in_node.value * profile.nvlink_efficiency.value;
+  const double network = q.node_network.value * q.network_share;
+  std::optional<CollectiveCost> least;
+  for (const auto& a : profile.algorithms) {
+    const bool tree = a.algorithm == Algorithm::tree;
+    if (tree && q.op != CollectiveOp::all_reduce) continue;
+    const Hops hops = tree ? tree_hops(per_node, nodes) : ring_hops(q.op, n, nodes);
+    const Traffic t = tree ? tree_traffic(nodes, q.bytes) : ring_traffic(q.op, n, per_node, q.bytes);
+    CollectiveCost cost;
+    cost.algorithm = a.algorithm, cost.protocol = a.protocol;
+    cost.latency = latency_of(a, hops, q.nvlink_more, q.nic_latency);
+    cost.link_bytes = t.per_node / a.payload.value;
+    if (per_node > 1 && t.per_gpu > 0) cost.rate_cap = BytesPerSec(in_node * t.per_node / t.per_gpu);
+    cost.basis = a.base_s.basis;
+    cost.outside = true;
+    cost.time = cost.latency + Seconds(cost.link_bytes / std::min(cost.rate_cap.value, network));
+    if (!least || cost.time < least->time) least = cost;
+  }
+  if (!least) throw std::invalid_argument("a profile with neither an architecture nor algorithms");
+  return *least;
 }
 
 }  // namespace
@@ -108,62 +158,26 @@ std::vector<const CollectiveTable*> tables_for(const DeviceProfile& profile, Col
   return tables;
 }
 
-CollectiveTime from_tables(const std::vector<const CollectiveTable*>& tables, double bytes,
+CollectiveCost from_tables(const std::vector<const CollectiveTable*>& tables, double bytes,
                            double nvlink_ratio) {
   const CurveValue at = chained_curve(tables, bytes);
-  if (nvlink_ratio == 1) return {Seconds(at.seconds), at.basis, at.outside};
+  CollectiveCost cost;
+  cost.time = Seconds(at.seconds);
+  cost.basis = at.basis;
+  cost.outside = at.outside;
+  if (nvlink_ratio == 1) return cost;
   const double latency = std::min(at.seconds, tables.front()->seconds.front());
-  return {Seconds(latency + (at.seconds - latency) * nvlink_ratio), Basis::guess, at.outside};
+  cost.time = Seconds(latency + (at.seconds - latency) * nvlink_ratio);
+  cost.basis = Basis::guess;
+  return cost;
 }
 
-CollectiveTime plain_in_node(const DeviceProfile& profile, CollectiveOp op, int ranks, Bytes bytes,
-                             BytesPerSec nvlink, Seconds nvlink_more) {
-  if (ranks <= 1) return {Seconds(0), Basis::measured, false};
-  const double ratio = profile.nvlink_bytes_per_s.value / nvlink.value;
-  const auto measured = [&](CollectiveTime t) {
-    t.time = std::max(Seconds(0), t.time + nvlink_more * fewest_hops(op));
-    return t;
-  };
-  const auto exact = tables_for(profile, op, ranks);
-  if (!exact.empty()) return measured(from_tables(exact, bytes.value, ratio));
-  int below = 0, above = 0;
-  for (const auto& t : profile.collectives) {
-    if (t.op != op || t.nodes != 1 || t.bytes.empty()) continue;
-    if (t.per_node < ranks) below = std::max(below, t.per_node);
-    if (t.per_node > ranks) above = above ? std::min(above, t.per_node) : t.per_node;
-  }
-  if (!below && !above) return without_table(profile, op, ranks, bytes.value, nvlink, nvlink_more);
-  return measured(between_tables(profile, op, ranks, bytes.value, below, above, ratio, nvlink_more));
-}
-
-WireCollective plain_across(const DeviceProfile& profile, const Stack& stack, CollectiveOp op,
-                            const GroupShape& shape, Bytes bytes, BytesPerSec nvlink,
-                            BytesPerSec node_network, Seconds nic_latency, Seconds nvlink_more) {
-  if (shape.nodes < 2 || profile.algorithms.empty())
-    throw std::invalid_argument("a collective across nodes needs two nodes and a profile with algorithms");
-  const double n = shape.ranks, nodes = shape.nodes, per_node = shape.per_node;
-  const double in_node = nvlink.value * profile.nvlink_efficiency.value;
-  const double network = node_network.value * stack.network_efficiency.value;
-  WireCollective best;
-  double least = std::numeric_limits<double>::infinity();
-  for (const auto& a : profile.algorithms) {
-    if (a.tree && op != CollectiveOp::all_reduce) continue;
-    const Hops hops = a.tree ? tree_hops(per_node, nodes) : ring_hops(op, n, nodes);
-    const Traffic t = a.tree ? tree_traffic(nodes, bytes.value) : ring_traffic(op, n, per_node, bytes.value);
-    WireCollective w;
-    w.latency = latency_of(a, hops, nvlink_more, nic_latency);
-    w.bytes_per_node = t.per_node / a.payload.value;
-    w.in_node_cap = BytesPerSec(per_node > 1 && t.per_gpu > 0 ? in_node * t.per_node / t.per_gpu
-                                                              : std::numeric_limits<double>::infinity());
-    w.basis = a.base_s.basis;
-    w.outside = true;
-    const std::string_view name(a.name);
-    w.algorithm = name.substr(0, name.find('-'));
-    w.protocol = name.substr(name.find('-') + 1);
-    const double time = w.latency.value + w.bytes_per_node / std::min(w.in_node_cap.value, network);
-    if (time < least) least = time, best = w;
-  }
-  return best;
+std::optional<CollectiveCost> price_plain(const DeviceProfile& profile, const CollectiveQuery& query) {
+  if (profile.architecture) return std::nullopt;
+  if (query.nodes > 1) return over_nodes(profile, query);
+  CollectiveCost cost = in_one_node(profile, query);
+  cost.protocol = ring_protocol(query.bytes);
+  return cost;
 }
 
 }  // namespace rehearse
