@@ -158,8 +158,16 @@ double surface(const DeviceProfile& profile, const GemmTable& table, const GemmS
   return found.template plane<3>(point, kRidge, kMargin);
 }
 
-KernelTime scaled(const Stack& stack, KernelTime t, double factor) {
-  t.time = Seconds(std::max(t.time.value * factor, stack.kernel_floor_s.value));
+// Times `factors`, and no less than a kernel takes at least; rests on the worst of what has an effect.
+KernelTime scaled(const Stack& stack, KernelTime t, std::initializer_list<const Constant*> factors) {
+  double factor = 1;
+  for (const Constant* c : factors) {
+    factor *= c->value;
+    if (c->value != 1) t.basis = std::max(t.basis, c->basis);
+  }
+  t.time = t.time * factor;
+  if (t.time.value < stack.kernel_floor_s.value)
+    t.time = Seconds(stack.kernel_floor_s.value), t.basis = stack.kernel_floor_s.basis;
   return t;
 }
 
@@ -288,21 +296,22 @@ KernelTime gemm(const DeviceProfile& profile, const Stack& stack, DType dtype, G
   const bool own = table != nullptr;
   if (!own) table = table_for(profile, DType::bf16, role);
   const bool of_role = table && table->role;
-  const double scale =
-      stack.gemm_scale.value * (role == GemmRole::weight_gradient && !of_role ? stack.wgrad_scale.value : 1);
   if (batched)
     if (const auto* batches = table_for(profile.batched_gemm, dtype, [](const auto&) { return true; }))
-      return scaled(stack, batched_by_table(profile, *batches, shape), stack.gemm_scale.value);
+      return scaled(stack, batched_by_table(profile, *batches, shape), {&stack.gemm_scale});
+  static const Constant one{1, Basis::measured, ""};
+  const Constant& of_weights = role == GemmRole::weight_gradient && !of_role ? stack.wgrad_scale : one;
+  const auto as_run = [&](const KernelTime& t) { return scaled(stack, t, {&stack.gemm_scale, &of_weights}); };
   const Seconds roofline = gemm_roofline(profile, dtype, shape);
   if (batched && is_16_bit(dtype) && (std::fmod(shape.n, 8) != 0 || std::fmod(shape.k, 8) != 0)) {
     const double flops = 2 * shape.batch * shape.m * shape.n * shape.k;
     const Seconds odd(std::max(flops / profile.odd_head_flops.value, roofline.value));
-    return scaled(stack, {odd, profile.odd_head_flops.basis, false}, scale);
+    return as_run({odd, profile.odd_head_flops.basis, false});
   }
-  if (!table) return scaled(stack, {roofline / kGuessedGemmShare, Basis::guess, true}, scale);
+  if (!table) return as_run({roofline / kGuessedGemmShare, Basis::guess, true});
   if (own && !batched)
     if (const GemmRow* row = measured(*table, shape.m, shape.n, shape.k))
-      return scaled(stack, {Seconds(row->seconds), table->basis, false}, scale);
+      return as_run({Seconds(row->seconds), table->basis, false});
   KernelTime t{Seconds(0), own && !batched ? Basis::fitted : Basis::guess, false};
   // Taller than the tallest measured matrix, a stack of them is as efficient as that one.
   const double tallest = std::max(shape.m, table->rows.back().m);
@@ -311,23 +320,22 @@ KernelTime gemm(const DeviceProfile& profile, const Stack& stack, DType dtype, G
       gemm_reference(profile, dtype, shape) * std::exp(surface(profile, *table, stacked, t.outside));
   const double least = 2 * shape.batch * shape.m * shape.n * shape.k / peak_of(profile, dtype);
   t.time = Seconds(std::max(fitted.value, least));
-  return scaled(stack, t, scale);
+  return as_run(t);
 }
 
 KernelTime attention(const DeviceProfile& profile, const Stack& stack, DType dtype, AttentionShape shape,
                      bool backward) {
   if (backward && has_attention(profile, dtype, true))
-    return scaled(stack, attention_by_table(profile, dtype, shape, true), 1);
-  KernelTime t = attention_forward(profile, dtype, shape);
-  if (backward && t.basis == Basis::measured) t.basis = profile.attention_backward.basis;
-  return scaled(stack, t, backward ? profile.attention_backward.value : 1);
+    return scaled(stack, attention_by_table(profile, dtype, shape, true), {});
+  const KernelTime t = attention_forward(profile, dtype, shape);
+  return backward ? scaled(stack, t, {&profile.attention_backward}) : scaled(stack, t, {});
 }
 
 KernelTime memory_pass(const DeviceProfile& profile, const Stack& stack, const MemoryCall& call,
                        Bytes moved) {
   if (const auto* table = table_for(profile.memory, call.dtype,
                                     [&](const MemoryTable& t) { return t.kernel == call.kernel; }))
-    return scaled(stack, memory_by_table(stack, *table, call.shape), 1);
+    return scaled(stack, memory_by_table(stack, *table, call.shape), {});
   const BytesPerSec rate(stack.memory_efficiency.value * profile.hbm_bytes_per_s.value);
   return {Seconds(stack.kernel_floor_s.value) + moved / rate, stack.memory_efficiency.basis, false};
 }

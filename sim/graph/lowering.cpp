@@ -90,6 +90,7 @@ void Lowering::describe_units_and_links() {
   g_.ranks = layout_.ranks();
   g_.simulated_ranks = fold_.simulated_ranks;
   g_.fold_note = fold_.note;
+  g_.host_basis = s_.stack.host_per_kernel_s.basis;
   const size_t units = g_.units.size(), cells = size_t(s_.layout.chunks) * s_.micro_batches();
   forwards_.assign(units, std::vector<Placed>(cells));
   backwards_.assign(units, std::vector<Placed>(cells));

@@ -12,6 +12,10 @@ OpPricer::OpPricer(const Scenario& scenario, std::vector<Traffic>& traffic)
   straggler_ = 1 + scenario.stack.straggler_per_doubling.value * std::log2(nodes);
 }
 
+Basis OpPricer::basis_of(const KernelTime& time) const {
+  return straggler_ > 1 ? std::max(time.basis, scenario_.stack.straggler_per_doubling.basis) : time.basis;
+}
+
 OpSpec OpPricer::gemm(std::string name, GemmShape shape, GemmRole role, DType dtype) {
   const auto key = std::make_tuple(shape.m, shape.n, shape.k, shape.batch, int(role), int(dtype));
   auto found = gemms_.find(key);
@@ -24,7 +28,7 @@ OpSpec OpPricer::gemm(std::string name, GemmShape shape, GemmRole role, DType dt
   spec.op.duration = found->second.time.value * straggler_ / speed_;
   spec.op.flops = 2 * shape.m * shape.n * shape.k * shape.batch;
   spec.op.bytes = bytes_of(dtype) * shape.batch * (shape.m * shape.k + shape.k * shape.n + shape.m * shape.n);
-  spec.op.outside = found->second.outside;
+  spec.op.basis = basis_of(found->second), spec.op.outside = found->second.outside;
   spec.op.call = GemmCall{dtype, role, shape};
   return spec;
 }
@@ -45,7 +49,7 @@ OpSpec OpPricer::attention(std::string name, bool backward) {
   spec.op.duration = time.time.value * straggler_ / speed_;
   spec.op.flops =
       (backward ? 2.5 : 1) * 2 * shape.batch * shape.sequence * shape.sequence * shape.heads * shape.head_dim;
-  spec.op.outside = time.outside;
+  spec.op.basis = basis_of(time), spec.op.outside = time.outside;
   spec.op.call = AttentionCall{dtype, backward, shape};
   return spec;
 }
@@ -57,7 +61,7 @@ OpSpec OpPricer::memory(std::string name, const MemoryCall& call, double bytes) 
   const auto time = memory_pass(*scenario_.profile, scenario_.stack, call, Bytes(bytes));
   spec.op.duration = time.time.value * straggler_ / speed_;
   spec.op.bytes = bytes;
-  spec.op.outside = time.outside;
+  spec.op.basis = basis_of(time), spec.op.outside = time.outside;
   spec.op.call = call;
   return spec;
 }
@@ -83,7 +87,7 @@ OpSpec OpPricer::tp_collective(const std::string& what, CollectiveOp op, double 
   spec.op.traffic =
       traffic_id({Axis::tp, what, op, n, bytes, bytes_sent_per_rank(op, n, bytes), false, dtype}, cost);
   spec.op.name = nccl_kernel_name(op, dtype, cost.algorithm, cost.protocol);
-  spec.op.outside = cost.outside;
+  spec.op.basis = cost.basis, spec.op.outside = cost.outside;
   spec.wire = !shape.in_island();
   if (spec.wire)
     spec.wire_cost = cost;

@@ -88,6 +88,7 @@ class ChunkOps {
     wait.op.kind = OpKind::gap;
     wait.op.part = Part::overhead;
     wait.op.duration = seconds;
+    wait.op.basis = s_.stack.host_per_exchange_s.basis;
     push(std::move(wait));
   }
   OpSpec& push(OpSpec spec) {

@@ -44,6 +44,8 @@ class OpPricer {
   const Scenario& scenario() const { return scenario_; }
 
  private:
+  Basis basis_of(const KernelTime& time) const;  // stragglers included
+
   const Scenario& scenario_;
   std::vector<Traffic>& traffic_;
   double straggler_ = 1;  // multiplies kernel times

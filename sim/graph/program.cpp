@@ -58,7 +58,7 @@ double place_all(std::vector<Op>& ops, const std::vector<OpSpec>& specs, const S
 
 // Books [0, duration] of the compute stream: kernels to their part (what a kernel took beyond its time alone
 // to the collective beside it), idle under a collective to its axis, the rest is waiting for the host.
-void book(Program& program, const std::vector<OpSpec>& specs) {
+void book(Program& program, const std::vector<OpSpec>& specs, Basis host) {
   double at = 0;
   std::vector<std::pair<double, double>> collectives;
   for (const auto& op : program.ops)
@@ -72,7 +72,9 @@ void book(Program& program, const std::vector<OpSpec>& specs) {
     for (size_t c = next; c < collectives.size() && collectives[c].first < to; ++c)
       covered += std::max(0.0, std::min(to, collectives[c].second) - std::max(at, collectives[c].first));
     exposed += covered;
-    program.part_s[int(Part::overhead)] += std::max(0.0, to - at - covered);
+    const double idle = std::max(0.0, to - at - covered);
+    program.part_s[int(Part::overhead)] += idle;
+    program.rests_on.add(host, false, idle);
     at = to;
   };
   for (size_t i = 0; i < program.ops.size(); ++i) {
@@ -81,6 +83,7 @@ void book(Program& program, const std::vector<OpSpec>& specs) {
     if (op.start > at) idle_until(op.start);
     const double beside = std::max(0.0, op.duration - specs[i].op.duration);
     program.part_s[int(op.part)] += op.duration - beside;
+    program.rests_on.add(op.basis, op.outside, op.duration - beside);
     exposed += beside;
     at = op.start + op.duration;
   }
@@ -100,7 +103,7 @@ Program make_program(std::string name, const std::vector<OpSpec>& specs, const S
   std::vector<Op> slowed = program.ops;
   program.slowed_duration = place_all(slowed, specs, stack, 1 + stack.overlap_slowdown.value);
   program.duration = place_all(program.ops, specs, stack, 1);
-  book(program, specs);
+  book(program, specs, stack.host_per_kernel_s.basis);
   return program;
 }
 

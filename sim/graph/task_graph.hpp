@@ -80,6 +80,7 @@ struct Op {
   int traffic = -1;                // index into TaskGraph::traffic for collectives
   KernelCall call;                 // what it computes; none for collectives and gaps
   int layer = -1;                  // layer of the chunk, -1 outside the blocks
+  Basis basis = Basis::guess;      // what its time rests on
   bool outside = false;            // its time was read outside the calibrated range
 };
 
@@ -90,6 +91,7 @@ struct Program {
   double duration = 0;         // s; end of the last op
   double slowed_duration = 0;  // s, if a collective of another stream runs beside it all the time
   double part_s[kParts] = {};  // how `duration` is booked on the compute stream; sums to duration
+  BasisSeconds rests_on;       // the same but for what is exposed, by what it rests on
   int kernels = 0;
 };
 
@@ -151,6 +153,7 @@ struct TaskGraph {
   bool switches_reduce = false;      // in some collective, where the network can
   int ranks = 0;                     // of the job
   int simulated_ranks = 0;           // rank classes that have tasks of their own
+  Basis host_basis = Basis::guess;   // of what the host takes to issue kernels
   std::string fold_note;             // why it was folded so far and no further; empty when not asked
 };
 

@@ -4,6 +4,7 @@ namespace rehearse {
 
 void AccountSum::add(const UnitInfo& unit, const UnitBook& book) {
   for (int part = 0; part < kParts; ++part) rank_seconds[part] += book.parts[part] * ranks_of(unit);
+  rests_on.add(book.rests_on, ranks_of(unit));
   ranks += ranks_of(unit);
 }
 

@@ -36,6 +36,14 @@ Json account_json(const Report& r) {
   return j;
 }
 
+Json rests_on_json(const Report& r) {
+  Json j = Json::object();
+  for (const auto& basis : kBasisNames) j[std::string(basis.name)] = r.rests_on.by_basis[size_t(basis.value)];
+  j["bubble"] = r.account[size_t(Part::bubble)];
+  j["outside"] = r.rests_on.outside;
+  return j;
+}
+
 Json pipeline_json(const PipelineFigures& p) {
   Json json{{"makespan_s", p.makespan_s},
             {"bubble_fraction", p.bubble_fraction},
@@ -176,6 +184,7 @@ std::string to_json(const Report& r, const Scenario& s) {
                 {"hfu", r.hfu},
                 {"bubble_fraction", r.bubble_fraction},
                 {"account_s", account_json(r)},
+                {"rests_on_s", rests_on_json(r)},
                 {"pipeline", pipeline_json(r.pipeline)},
                 {"memory", memory_json(r.memory)},
                 {"ledger", ledger_json(r.ledger)},

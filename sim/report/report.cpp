@@ -64,6 +64,7 @@ Report make_report(const Scenario& scenario, const Schedule& schedule, const Tas
     ledger_sum.add(graph.units[u], book);
   });
   report.account = account_sum.mean(timeline.step);
+  report.rests_on.add(account_sum.rests_on, account_sum.ranks > 0 ? 1 / account_sum.ranks : 0);
   report.ledger = ledger_sum.rows();
   fill_closed_forms(scenario, report.ledger);
 

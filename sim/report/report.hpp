@@ -103,6 +103,7 @@ struct Report {
   double mfu = 0, hfu = 0;          // (model | model + recompute FLOPs) / (step x ranks x dense peak)
   double bubble_fraction = 0;
   Account account{};
+  BasisSeconds rests_on;  // of the account, mean over ranks; the bubble, which waits for all of it, apart
   PipelineFigures pipeline;
   MemoryReport memory;
   std::vector<LedgerRow> ledger;

@@ -81,6 +81,22 @@ std::string speed_text(const Report& r) {
       100 * r.hfu);
 }
 
+// "  rests on: 61.2 % measured, 12.0 % fitted, 18.2 % guess, 8.6 % bubble; 2.1 % read far from what was
+// measured".
+std::string rests_on_text(const Report& r, double step) {
+  constexpr double kShown = 5e-4;
+  std::string text;
+  const auto add = [&](double seconds, std::string_view what) {
+    if (seconds >= kShown * step)
+      text += fmt::format("{}{:.1f} % {}", text.empty() ? "" : ", ", 100 * seconds / step, what);
+  };
+  for (const auto& basis : kBasisNames) add(r.rests_on.by_basis[size_t(basis.value)], basis.name);
+  add(r.account[size_t(Part::bubble)], "bubble");
+  if (r.rests_on.outside >= kShown * step)
+    text += fmt::format("; {:.1f} % read far from what was measured", 100 * r.rests_on.outside / step);
+  return "  rests on: " + text + "\n";
+}
+
 std::string account_text(const Report& r, TableStyle style) {
   std::string text = heading("where the step goes (mean over ranks)", style);
   const double step = r.step_time_s > 0 ? r.step_time_s : 1;
@@ -88,7 +104,8 @@ std::string account_text(const Report& r, TableStyle style) {
     if (r.account[part] != 0)
       text += fmt::format("  {:<11} {:>12} {:>6.2f} %  {}\n", kPartNames[part], seconds(r.account[part]),
                           100 * r.account[part] / step, bar(r.account[part] / step, style));
-  return text + fmt::format("  {:<11} {:>12} {:>6.2f} %\n", "total", seconds(r.step_time_s), 100.0);
+  text += fmt::format("  {:<11} {:>12} {:>6.2f} %\n", "total", seconds(r.step_time_s), 100.0);
+  return text + rests_on_text(r, step);
 }
 
 std::string pipeline_text(const PipelineFigures& p) {

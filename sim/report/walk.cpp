@@ -92,7 +92,7 @@ static double uncovered(const Program& program, const Op& op) {
 
 std::vector<Walker::ProgramUse> Walker::uses_of(const Program& program) const {
   std::vector<ProgramUse> uses;
-  double exposed[kAxes] = {};
+  double exposed[kAxes] = {}, busy[kAxes] = {};
   for (const Op& op : program.ops) {
     if (op.traffic < 0) continue;
     const Traffic& traffic = graph_.traffic[op.traffic];
@@ -104,12 +104,18 @@ std::vector<Walker::ProgramUse> Walker::uses_of(const Program& program) const {
     const double seconds = op.stream == Stream::compute ? op.duration : uncovered(program, op);
     use->exposed_s += seconds;
     exposed[size_t(traffic.axis)] += seconds;
+    busy[size_t(traffic.axis)] += op.duration;
   }
-  // What the program books on an axis is the truth; its collectives share it by what of them is uncovered.
+  // What the program books on an axis is the truth; its collectives share it by what of them is uncovered,
+  // or, where all of them are covered and slow what covers them, by how long they run.
   for (auto& use : uses) {
-    const Axis axis = graph_.traffic[use.traffic].axis;
-    const double total = exposed[size_t(axis)];
-    if (total > 0) use.exposed_s *= program.part_s[size_t(exposed_part(axis))] / total;
+    const Traffic& traffic = graph_.traffic[use.traffic];
+    const double booked = program.part_s[size_t(exposed_part(traffic.axis))];
+    const double total = exposed[size_t(traffic.axis)], all = busy[size_t(traffic.axis)];
+    if (total > 0)
+      use.exposed_s *= booked / total;
+    else if (all > 0 && !traffic.scalar)
+      use.exposed_s = booked * use.busy_s / all;
   }
   return uses;
 }
@@ -129,10 +135,17 @@ bool Walker::of_other_stage(int32_t unit, int32_t task) const {
                      [&](int32_t u) { return graph_.units[u].pp != graph_.units[unit].pp; });
 }
 
+// A wait of the host's, or a bubble, which rests on nothing of its own.
+void Walker::add(Part part, double seconds) {
+  book_.parts[size_t(part)] += seconds;
+  if (part != Part::bubble) book_.rests_on.add(graph_.host_basis, false, seconds);
+}
+
 void Walker::add_exposed(int32_t traffic, double seconds) {
   if (traffic < 0) return add(Part::overhead, seconds);
   const Traffic& t = graph_.traffic[traffic];
-  add(t.scalar ? Part::optimizer : exposed_part(t.axis), seconds);
+  book_.parts[size_t(t.scalar ? Part::optimizer : exposed_part(t.axis))] += seconds;
+  book_.rests_on.add(t.basis, t.outside, seconds);
   book_.exposed_s[traffic] += seconds;
 }
 
@@ -142,7 +155,12 @@ void Walker::book_run(int32_t task) {
   if (program.duration > 0) {
     const double scale = run.duration / program.duration;
     for (int part = 0; part < kParts; ++part) book_.parts[part] += program.part_s[part] * scale;
-    for (const auto& use : uses_[run.program]) book_.exposed_s[use.traffic] += use.exposed_s * scale;
+    book_.rests_on.add(program.rests_on, scale);
+    for (const auto& use : uses_[run.program]) {
+      const Traffic& t = graph_.traffic[use.traffic];
+      book_.exposed_s[use.traffic] += use.exposed_s * scale;
+      book_.rests_on.add(t.basis, t.outside, use.exposed_s * scale);
+    }
   } else {
     add(Part::compute, run.duration);
   }
@@ -238,6 +256,7 @@ void Walker::book_other(int32_t unit, int32_t id) {
 
 const UnitBook& Walker::book(int32_t unit) {
   book_.parts = {};
+  book_.rests_on = {};
   book_.takes_part.assign(graph_.traffic.size(), 0);
   for (auto* column : {&book_.calls, &book_.exposed_s, &book_.busy_s, &book_.sent})
     column->assign(graph_.traffic.size(), 0.0);

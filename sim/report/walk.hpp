@@ -10,6 +10,7 @@ namespace rehearse {
 // What one unit did. `calls`, `exposed_s` and `busy_s` are indexed like TaskGraph::traffic.
 struct UnitBook {
   Account parts{};                // s; sums to the step
+  BasisSeconds rests_on;          // the same but for the bubble
   std::vector<double> calls;      // collectives joined, transfers sent
   std::vector<char> takes_part;   // joined, sent or received
   std::vector<double> exposed_s;  // s of `parts` that each traffic class costs its axis (0 for scalars)
@@ -59,7 +60,7 @@ class Walker {
   void book_gap(int32_t unit, double from, double until, int32_t released_by);
   void book_end(int32_t unit, double from);
   void book_other(int32_t unit, int32_t task);
-  void add(Part part, double seconds) { book_.parts[size_t(part)] += seconds; }
+  void add(Part part, double seconds);
   void add_exposed(int32_t traffic, double seconds);
   bool takes_part(int32_t unit, int32_t task) const;
   bool of_other_stage(int32_t unit, int32_t task) const;
@@ -85,6 +86,7 @@ void walk_units(const TaskGraph& graph, const Timeline& timeline, Visit visit) {
 // Running sums over units.
 struct AccountSum {
   Account rank_seconds{};
+  BasisSeconds rests_on;  // rank seconds too
   double ranks = 0;
   void add(const UnitInfo& unit, const UnitBook& book);
   Account mean(double step) const;

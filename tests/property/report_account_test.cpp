@@ -5,7 +5,7 @@
 #include <random>
 
 #include "sim/engine/engine.hpp"
-#include "sim/report/report.hpp"
+#include "sim/report/walk.hpp"
 #include "tests/support/report_step.hpp"
 
 namespace rehearse {
@@ -35,7 +35,8 @@ void build(HandStep& step, Draw& draw) {
       if (draw.below(4) == 0) after.push_back(t);
     Task task;
     if (draw.below(5) < 3) {
-      const int32_t program = step.program("F", Part(draw.below(2)), draw.seconds());
+      const int32_t program =
+          step.program("F", Part(draw.below(2)), draw.seconds(), Basis(draw.below(kBases)));
       auto& p = step.graph.programs[program];
       p.slowed_duration = p.duration * 1.25;
       task.kind = TaskKind::run, task.program = program, task.units = step.units({u}),
@@ -71,6 +72,22 @@ TEST(ReportProperty, PartsSumToTheStepAndNoneIsNegative) {
     double path = 0;
     for (const auto& s : critical_path(graph, timeline)) path += s.seconds;
     ASSERT_NEAR(path, timeline.step, 1e-12 * timeline.step) << "seed " << seed;
+  }
+}
+
+// All but the bubble rests on something, and each rank's seconds are counted once.
+TEST(ReportProperty, WhatTheStepRestsOnAndItsBubbleSumToTheStep) {
+  for (unsigned seed = 0; seed < 400; ++seed) {
+    HandStep step;
+    Draw draw{std::mt19937(seed)};
+    build(step, draw);
+    const auto& graph = step.build();
+    const auto timeline = run_ideal(graph);
+    walk_units(graph, timeline, [&](int32_t, const UnitBook& book) {
+      const auto& seconds = book.rests_on.by_basis;
+      const double total = std::accumulate(seconds.begin(), seconds.end(), book.parts[size_t(Part::bubble)]);
+      ASSERT_NEAR(total, timeline.step, 1e-9 * timeline.step) << "seed " << seed;
+    });
   }
 }
 

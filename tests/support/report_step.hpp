@@ -22,11 +22,12 @@ class HandStep : public GraphBuilder {
     return int32_t(graph.traffic.size()) - 1;
   }
   // A program of `seconds` booked as one part.
-  int32_t program(std::string name, Part part, double seconds) {
+  int32_t program(std::string name, Part part, double seconds, Basis basis = Basis::guess) {
     Program program;
     program.name = std::move(name);
     program.duration = program.slowed_duration = seconds;
     program.part_s[size_t(part)] = seconds;
+    program.rests_on.add(basis, false, seconds);
     graph.programs.push_back(program);
     return int32_t(graph.programs.size()) - 1;
   }

@@ -37,6 +37,29 @@ TEST(ReportAccount, KernelsAreBookedByTheirParts) {
   EXPECT_DOUBLE_EQ(sum(a), 6);
 }
 
+// Two seconds of a measured kernel; half a second of a guessed all-reduce far from every table, exposed; a
+// second for which stage 0 waits.
+TEST(ReportAccount, SaysWhatItsSecondsRestOn) {
+  HandStep s;
+  const auto u0 = s.unit(0), u1 = s.unit(1);
+  const auto f = s.program("F", Part::compute, 2, Basis::measured);
+  const auto t = s.traffic(Axis::dp, "gradients", CollectiveOp::all_reduce, 2, 8, 8);
+  s.graph.traffic[t].basis = Basis::fitted, s.graph.traffic[t].outside = true;
+  const auto first = s.run(u0, f, 0);
+  s.comm({u0}, t, 2, 2.5, {first});
+  s.run(u1, s.program("F", Part::compute, 3.5, Basis::datasheet), 0);
+  AccountSum sum;
+  walk_units(s.build(), s.timeline,
+             [&](int32_t u, const UnitBook& book) { sum.add(s.graph.units[u], book); });
+  const auto& seconds = sum.rests_on.by_basis;
+  EXPECT_DOUBLE_EQ(seconds[size_t(Basis::measured)], 2);
+  EXPECT_DOUBLE_EQ(seconds[size_t(Basis::fitted)], 0.5);
+  EXPECT_DOUBLE_EQ(seconds[size_t(Basis::datasheet)], 3.5);
+  EXPECT_DOUBLE_EQ(seconds[size_t(Basis::guess)], 0);
+  EXPECT_DOUBLE_EQ(sum.rests_on.outside, 0.5);
+  EXPECT_DOUBLE_EQ(part(sum.mean(3.5), Part::bubble), 0.5);
+}
+
 TEST(ReportAccount, ATaskOfAnotherLengthThanItsProgramScalesTheParts) {
   HandStep s;
   const auto f = s.program("F", Part::compute, 2);

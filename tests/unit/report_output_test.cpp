@@ -48,8 +48,8 @@ TEST(ReportJson, KeysStandInTheOrderOfTheContract) {
   const auto j = Json::parse(to_json(r.report, r.scenario));
   EXPECT_THAT(keys(j),
               ElementsAre("schema", "name", "step_time_s", "tokens_per_s", "tokens_per_s_per_gpu",
-                          "model_tflops_per_gpu", "mfu", "hfu", "bubble_fraction", "account_s", "pipeline",
-                          "memory", "ledger", "critical_path", "links", "engine", "provenance"));
+                          "model_tflops_per_gpu", "mfu", "hfu", "bubble_fraction", "account_s", "rests_on_s",
+                          "pipeline", "memory", "ledger", "critical_path", "links", "engine", "provenance"));
   EXPECT_THAT(keys(j["account_s"]),
               ElementsAre("compute", "recompute", "exposed_tp", "exposed_cp", "exposed_ep", "exposed_pp",
                           "exposed_dp", "bubble", "optimizer", "overhead", "total"));
@@ -63,6 +63,12 @@ TEST(ReportJson, KeysStandInTheOrderOfTheContract) {
               ElementsAre("axis", "what", "collective", "group_size", "ranks", "calls_per_step",
                           "bytes_per_call", "bytes_sent_per_rank", "closed_form_bytes_per_rank", "exposed_s",
                           "memory_factor", "busy_s", "runs_as"));
+  EXPECT_THAT(keys(j["rests_on_s"]),
+              ElementsAre("measured", "fitted", "datasheet", "guess", "bubble", "outside"));
+  double rests = 0;
+  for (const auto& [key, value] : j["rests_on_s"].items())
+    rests += key == "outside" ? 0 : value.get<double>();
+  EXPECT_NEAR(rests, j["step_time_s"], 1e-9 * rests);
   EXPECT_EQ(j["schema"], 1);
   EXPECT_EQ(j["ledger"][0]["axis"], "tp");
   EXPECT_EQ(j["provenance"]["profile"], "plain");
