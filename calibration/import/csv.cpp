@@ -229,7 +229,7 @@ void read_csv(const std::string& text, const std::string& file, const ImportOpti
   const auto lines = lines_of(text);
   if (!text.ends_with('\n'))
     refuse(file, lines.back(), 1, "E-IMPORT-ROW", "the last line has no end: the file may have been cut",
-           "a whole file ends in a line break");
+           "where it is whole, end it with a line break");
   Columns columns;
   for (const auto& word : fields_of(lines[0].text)) columns.push_back(word.text);
   const Kind& kind = kind_of(columns, file, lines[0]);

@@ -89,6 +89,24 @@ void refuse_what_was_read(const std::string& option, const FileId& id) {
     if (read.id == id) clash(option + " would overwrite " + quote(shown_path(read.path)));
 }
 
+bool is_standard_output(const std::string& path) {
+  return path == "-" || path == "/dev/stdout" || path == "/dev/fd/1" || path == "/proc/self/fd/1";
+}
+
+void share_nothing(const std::vector<std::pair<std::string, std::string>>& outputs) {
+  std::string first;
+  for (const auto& [option, path] : outputs) {
+    if (!is_standard_output(path)) continue;
+    if (!first.empty())
+      throw InputErrors(InputError{{},
+                                   "",
+                                   "E-CLI",
+                                   first + " and " + option + " " + path + " cannot share standard output",
+                                   "name a file for one of them"});
+    first = option + " " + path;
+  }
+}
+
 void claim(const std::string& option, const std::string& path, bool kept) {
   if (path.empty() || path == "-") return;
   const FileId id = id_of(path);
@@ -113,6 +131,13 @@ void refuse_own_stream(const std::string& path, const Place& named, const struct
   if (books().stream.empty() || fstat(STDIN_FILENO, &own) != 0) return;
   if (own.st_dev == status.st_dev && own.st_ino == status.st_ino)
     refuse_read(path, named, books().stream, "name a file, or give its text");
+}
+
+// What starts as no text does.
+void refuse_encoded(const std::string& path, const Place& named, std::string_view text) {
+  if (text.starts_with("\x1f\x8b")) refuse_read(path, named, "it is compressed", "gunzip it first");
+  if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff"))
+    refuse_read(path, named, "it is UTF-16 text", "save it as UTF-8: iconv -f UTF-16 -t UTF-8 FILE >NEW");
 }
 
 struct Descriptor {
@@ -179,6 +204,7 @@ std::string read_file(const std::string& path, const Place& named, size_t limit)
     refuse_read(path, named, "it is a store of results, no text",
                 "stores are read by rehearse best STUDY --store FILE, rehearse sweep STUDY --store FILE, "
                 "rehearse merge FILE... and rehearse report FILE");
+  refuse_encoded(path, named, text);
   if (text.size() > limit)
     refuse_read(path, named, "it is longer than " + std::to_string(limit >> 20) + " MiB");
   return text;
@@ -189,6 +215,7 @@ void note_read(const std::string& path) {
 }
 
 void claim_outputs(const std::vector<std::pair<std::string, std::string>>& outputs) {
+  share_nothing(outputs);
   for (const auto& [option, path] : outputs) claim(option, path, false);
 }
 

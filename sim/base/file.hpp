@@ -22,7 +22,7 @@ void claim_standard_input(const std::string& why);
 void note_read(const std::string& path);
 
 // What the command will write, {option, path}; "-", devices and empty paths are no files. Throws InputErrors
-// (E-CLI) where it is a file that was read, or another output.
+// (E-CLI) where it is a file that was read, or another output; two of them cannot be standard output.
 void claim_outputs(const std::vector<std::pair<std::string, std::string>>& outputs);
 
 // One that the command also reads, to go on with it.

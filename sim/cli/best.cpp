@@ -45,8 +45,6 @@ bool read_options(const Invocation& invocation, BestOptions& options, std::ostre
       "engine", po::value(&options.engine)->value_name("NAME"), "that the sweep ran with (default simgrid)");
   const CommandHelp help{"best", "STUDY", "Says which points of a study are best, why, and how surely."};
   if (!parse_words(invocation, help, extra, options.common, out)) return false;
-  if (options.yaml == "-" && options.common.json == "-")
-    refuse("--yaml - and --json - cannot share standard output", "");
   if (!options.error.empty() && !options.score.empty())
     refuse("--error and --score both say how large the error is", "give one of them");
   if (!options.family.empty() && options.score.empty()) refuse("--family needs --score FILE", "");

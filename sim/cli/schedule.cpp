@@ -70,8 +70,6 @@ bool read_options(const Invocation& invocation, ScheduleOptions& options, std::o
                          "Draws the pipeline of a step and prints its bubble and live activations."};
   if (!parse_words(invocation, help, extra, options.common, out)) return false;
   claim_outputs({{"--csv", options.csv}, {"--json", options.common.json}});
-  if (options.csv == "-" && options.common.json == "-")
-    refuse("--csv - and --json - cannot share standard output", "");
   if (find_named(kCsvForms, options.csv_form) == nullptr)
     refuse("no form of CSV is called " + quote(options.csv_form),
            suggest(options.csv_form, names_in(kCsvForms)));

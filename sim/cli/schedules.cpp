@@ -43,8 +43,6 @@ bool read_options(const Invocation& invocation, SchedulesOptions& options, std::
                          "Compares pipeline schedules: step, bubble, memory and traffic of each."};
   if (!parse_words(invocation, help, extra, options.common, out)) return false;
   claim_outputs({{"--svg", options.svg}, {"--json", options.common.json}});
-  if (options.svg == "-" && options.common.json == "-")
-    refuse("--svg - and --json - cannot share standard output", "");
   if (options.width < 80 || options.width > 10000) refuse("--width takes 80 to 10000 columns", "");
   return true;
 }
@@ -212,6 +210,9 @@ int command_schedules(const Invocation& invocation, std::ostream& out) {
   check(job.scenario, job.places);
   print_warnings(job.scenario.warnings, options.common.quiet);
   const std::string& own = job.scenario.schedule;
+  for (const auto& name : names)
+    if (is_file(name)) note_read(name);
+  if (is_file(own)) note_read(own);
   if (options.names == "all" && is_file(own)) names.insert(names.begin(), own);
   if (!options.memory.empty()) options.compare.memory = memory_of(options.memory, job.scenario);
   const bool progress = !options.common.quiet && isatty(STDERR_FILENO) == 1;
@@ -229,7 +230,10 @@ int command_schedules(const Invocation& invocation, std::ostream& out) {
   if (options.svg != "-")
     table = to_table(all, job.scenario, options) + (options.grid ? grids(all, options.width) : "");
   emit(options.common, table, json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n", out);
-  return kDone;
+  const bool any_fits = std::any_of(all.begin(), all.end(), [](const Compared& c) {
+    return c.refused.empty() && c.step.report.memory.fits;
+  });
+  return any_fits ? kDone : kVerdictFails;
 }
 
 }  // namespace rehearse

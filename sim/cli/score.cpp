@@ -68,7 +68,8 @@ int command_score(const Invocation& invocation, std::ostream& out) {
   if (progress) std::cerr << "\r\x1b[K";
   const Score score = score_rows(std::move(rows), tier_c, other_kind);
   emit(common, to_table(score), to_json(score), out);
-  return errors.empty() ? kDone : kBadInput;
+  if (!errors.empty()) return kBadInput;
+  return score.any() ? kDone : kVerdictFails;
 }
 
 }  // namespace rehearse

@@ -105,8 +105,6 @@ bool read_options(const Invocation& invocation, SweepOptions& options, std::ostr
       "simgrid (flows share links, the default) or ideal (no contention)");
   const CommandHelp help{"sweep", "STUDY", "Prices all points of a study, and goes on where it was stopped."};
   if (!parse_words(invocation, help, extra, options.common, out)) return false;
-  if (options.csv == "-" && options.common.json == "-")
-    refuse("--csv - and --json - cannot share standard output", "");
   options.pool.jobs = usable_cores();
   read_surroundings(options);
   if (!options.jobs_text.empty()) {

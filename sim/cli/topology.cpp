@@ -8,6 +8,7 @@
 #include "sim/cli/commands.hpp"
 #include "sim/cluster/draw.hpp"
 #include "sim/io/overrides.hpp"
+#include "sim/io/scenario.hpp"
 #include "sim/io/topology.hpp"
 
 namespace rehearse {
@@ -42,8 +43,6 @@ bool read_options(const Invocation& invocation, TopologyOptions& options, std::o
   if (!parse_words(invocation, help, extra, options.common, out)) return false;
   const auto& common = options.common;
   claim_outputs({{"--json", common.json}, {"--dot", options.dot}, {"--svg", options.svg}});
-  if ((common.json == "-") + (options.dot == "-") + (options.svg == "-") > 1)
-    refuse("of --json -, --dot - and --svg - only one can have standard output");
   if (options.nodes < 0 ||
       (options.nodes == 0 && !invocation.words.empty() &&
        std::find(invocation.words.begin(), invocation.words.end(), "--nodes") != invocation.words.end()))
@@ -72,11 +71,22 @@ std::string find_topology(const DocNode& name, const std::string& folder, const 
   return *path;
 }
 
+// All that a scenario reads is kept from being written over, though only its cluster is asked for here.
+void note_files_of(const std::string& scenario, const DataRoots& roots) {
+  try {
+    const Job job = read_job(scenario, {}, roots);
+    if (job.scenario.schedule.ends_with(".csv")) note_read(job.scenario.schedule);
+  } catch (const InputErrors& found) {
+    if (found.errors.front().code == "E-CLI") throw;  // what else is wrong with it does not matter here
+  }
+}
+
 Asked read_asked(const std::string& input, const DataRoots& roots) {
   Asked asked;
   asked.file = input == "-" ? input : find_topology(scalar(input), ".", roots);
   asked.root = parse_yaml_file(asked.file);
   if (DocNode* cluster = asked.root.find("cluster")) {  // a scenario
+    note_files_of(asked.file, roots);
     DocNode* topology = cluster->find("topology");
     if (topology && topology->kind == NodeKind::scalar)
       *topology = parse_yaml_file(find_topology(*topology, folder_of(asked.file), roots));

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/cost/moved_bytes.hpp"
 #include "sim/cost/nccl_corrected.hpp"
 #include "sim/cost/size_curve.hpp"
 #include "sim/cost/strategies.hpp"
@@ -40,7 +41,7 @@ std::optional<CollectiveCost> price_measured(const DeviceProfile& profile, const
   const CollectiveCost model = nccl_prediction(profile, query);
   const double stretch = profile.nvlink_bytes_per_s.value / query.in_node.value;
   CollectiveCost cost = from_tables(tables, query.bytes, std::abs(stretch - 1) > 1e-9 ? stretch : 1);
-  cost.time = std::max(Seconds(0), cost.time + more_of_hops(query));
+  cost.time = with_nvlink_latency(profile, query, cost.time, model.algorithm, model.protocol);
   cost.latency = std::min(model.latency, cost.time);
   cost.algorithm = model.algorithm, cost.protocol = model.protocol;
   return cost;

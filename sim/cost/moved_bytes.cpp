@@ -50,4 +50,12 @@ double line_time(const CollectiveQuery& q, Algorithm algorithm, Protocol protoco
   return q.op == CollectiveOp::all_to_all ? wire : std::max(in_node, wire);
 }
 
+Seconds with_nvlink_latency(const DeviceProfile& profile, const CollectiveQuery& q, Seconds measured,
+                            Algorithm algorithm, Protocol protocol) {
+  if (q.per_node < 2) return measured;
+  const Seconds latency = Seconds(profile.nvlink_latency_s.value) + q.nvlink_more;
+  const Seconds least = latency * fewest_hops(q.op) + Seconds(line_time(q, algorithm, protocol));
+  return std::max(measured + q.nvlink_more * fewest_hops(q.op), std::min(measured, least));
+}
+
 }  // namespace rehearse

@@ -16,4 +16,10 @@ double wire_bytes(const CollectiveQuery& query, Algorithm algorithm, Protocol pr
 // Least seconds of the bytes that the algorithm moves, on links at line rate.
 double line_time(const CollectiveQuery& query, Algorithm algorithm, Protocol protocol);
 
+// A measured time where NVLink's latency is not the one that it was measured with: of how many waits for it
+// the time consists is not known, so that the fewest of the operation are counted. What is taken off leaves
+// those waits and the bytes at line rate.
+Seconds with_nvlink_latency(const DeviceProfile& profile, const CollectiveQuery& query, Seconds measured,
+                            Algorithm algorithm, Protocol protocol);
+
 }  // namespace rehearse

@@ -184,19 +184,19 @@ CollectiveCost least_corrected(const DeviceProfile& profile, const CollectiveQue
 
 // Tables of this group over nodes: no slower network is faster than a measured one, no faster one slower; at
 // a table's own rate that is what it says.
-void bound_by_tables(const std::vector<const CollectiveTable*>& tables, const CollectiveQuery& c,
-                     CollectiveCost& p) {
+void bound_by_tables(const DeviceProfile& profile, const CollectiveQuery& c, CollectiveCost& p) {
   std::map<double, std::vector<const CollectiveTable*>> by_rate;
-  for (const auto* t : tables) by_rate[t->node_network.value].push_back(t);
+  for (const auto* t : tables_of_group(profile, c)) by_rate[t->node_network.value].push_back(t);
   std::erase_if(by_rate, [&](const auto& row) { return !covers(row.second, c.bytes); });
   const double rate = c.node_network.value;
-  const double hops = more_of_hops(c).value;
   double least = 0, most = std::numeric_limits<double>::infinity();
   for (const auto& [measured, of_rate] : by_rate) {
     const CurveValue at = chained_curve(of_rate, c.bytes);
+    const double seconds =
+        with_nvlink_latency(profile, c, Seconds(at.seconds), p.algorithm, p.protocol).value;
     const bool same = std::abs(measured / rate - 1) < 1e-9;
-    if (same || measured > rate) least = std::max(least, at.seconds + hops);
-    if (same || measured < rate) most = std::min(most, at.seconds + hops);
+    if (same || measured > rate) least = std::max(least, seconds);
+    if (same || measured < rate) most = std::min(most, seconds);
     if (same) p.basis = at.basis, p.outside = at.outside;
   }
   p.time = Seconds(std::min(std::max(p.time.value, least), most));
@@ -204,10 +204,6 @@ void bound_by_tables(const std::vector<const CollectiveTable*>& tables, const Co
 }
 
 }  // namespace
-
-Seconds more_of_hops(const CollectiveQuery& query) {
-  return query.nvlink_more * (query.per_node < 2 ? 0.0 : fewest_hops(query.op));
-}
 
 CollectiveCost nccl_prediction(const DeviceProfile& profile, const CollectiveQuery& q) {
   if (is_exchange(q.op)) return exchange(profile, q);
@@ -222,7 +218,7 @@ std::optional<CollectiveCost> price_by_nccl(const DeviceProfile& profile, const 
   CollectiveCost cost = least_corrected(profile, q, correction.factor);
   cost.outside = correction.nearest >= kNoTable;
   cost.basis = correction.nearest < 1.5 ? Basis::fitted : Basis::guess;
-  if (q.nodes > 1) bound_by_tables(tables_of_group(profile, q), q, cost);
+  if (q.nodes > 1) bound_by_tables(profile, q, cost);
   return cost;
 }
 

@@ -10,8 +10,4 @@ namespace rehearse {
 // that the filter allows can run.
 CollectiveCost nccl_prediction(const DeviceProfile& profile, const CollectiveQuery& query);
 
-// What another latency of NVLink adds to a measured time, of which it is not known how often it waits for
-// one.
-Seconds more_of_hops(const CollectiveQuery& query);
-
 }  // namespace rehearse

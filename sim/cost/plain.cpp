@@ -3,6 +3,7 @@
 #include <limits>
 #include <stdexcept>
 
+#include "sim/cost/moved_bytes.hpp"
 #include "sim/cost/size_curve.hpp"
 #include "sim/cost/strategies.hpp"
 
@@ -110,7 +111,7 @@ Protocol ring_protocol(double bytes) {
 CollectiveCost in_one_node(const DeviceProfile& profile, const CollectiveQuery& q) {
   const double ratio = profile.nvlink_bytes_per_s.value / q.in_node.value;
   const auto measured = [&](CollectiveCost cost) {
-    cost.time = std::max(Seconds(0), cost.time + q.nvlink_more * fewest_hops(q.op));
+    cost.time = with_nvlink_latency(profile, q, cost.time, cost.algorithm, cost.protocol);
     return cost;
   };
   const auto exact = tables_for(profile, q.op, q.ranks);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sim/cost/moved_bytes.hpp"
 #include "sim/cost/strategies.hpp"
 
 namespace rehearse {
@@ -11,7 +12,9 @@ static CollectiveCost over_nvlink(const DeviceProfile& profile, const Cluster& c
   if (!tables.empty()) {
     CollectiveCost cost =
         from_tables(tables, bytes.value, profile.nvlink_bytes_per_s.value / cluster.nvlink.value);
-    cost.time += cluster.nvlink_latency - Seconds(profile.nvlink_latency_s.value);
+    CollectiveQuery q{.op = CollectiveOp::send_recv, .bytes = bytes.value, .in_node = cluster.nvlink};
+    q.nvlink_more = cluster.nvlink_latency - Seconds(profile.nvlink_latency_s.value);
+    cost.time = with_nvlink_latency(profile, q, cost.time, Algorithm::p2p, Protocol::simple);
     return cost;
   }
   CollectiveCost cost;

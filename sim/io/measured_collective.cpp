@@ -112,7 +112,8 @@ void take_table(const NcclTable& table, CollectiveOp op, const AskedGroup& asked
     const int ranks = asked.ranks ? asked.ranks : group.ranks;
     if (ranks == group.ranks)
       if (const auto found = contradiction(row, op, ranks))
-        refuse_at(row.place, found->message, "a log of another operation or of another number of ranks");
+        refuse_at(row.place, found->message,
+                  "the row is damaged, or the log is of another operation or number of ranks");
     out.rows.push_back({row.bytes, row.best_us() * 1e-6, row.place});
   }
 }

@@ -70,8 +70,10 @@ size_t sender_end(std::string_view text, size_t at, const std::string& host) {
 }
 
 bool is_ellipsis(std::string_view text) {
+  for (const std::string_view word : {"omitted", "truncated", "elided", "snipped"})
+    if (text.find(word) != std::string_view::npos) return true;
   text.remove_prefix(std::min(text.find_first_not_of(" <>[](){}-"), text.size()));
-  for (const std::string_view word : {"...", "\u2026", "snip", "omitted", "truncated"})
+  for (const std::string_view word : {"...", "\u2026", "snip"})
     if (text.starts_with(word)) return true;
   return false;
 }

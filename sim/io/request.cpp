@@ -114,6 +114,9 @@ Json read_request(const std::string& line) {
   }
   if (!request.is_object())
     refuse_request("", "a request is an object", R"({"id": 1, "scenario": "7b-8xa100-dp"})");
+  if (request.contains("id") && request["id"].is_number_float())
+    refuse_request("id", "the id is no integer of 64 bits, and would not come back as it was",
+                   R"(write it as text: "id": "...")");
   return request;
 }
 

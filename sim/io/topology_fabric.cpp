@@ -166,10 +166,10 @@ void check_size(MapReader& reader, const Cluster& cluster) {
                         : cluster.fabric == FabricShape::dragonfly
                             ? groups * groups + nodes * cluster.routers_per_group
                             : 0;
-  if (links > 1 << 26)
+  if (links > 1 << 23)
     reader.problem(reader.node().mark, "shape", "E-CLUSTER-SIZE",
                    "such a network of " + std::to_string(nodes) + " nodes has more than " +
-                       std::to_string(1 << 26) + " links");
+                       std::to_string(1 << 23) + " links");
 }
 
 void read_keys(MapReader& reader, bool nodes_given, Cluster& cluster) {

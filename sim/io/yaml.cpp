@@ -6,6 +6,7 @@
 #include <yaml-cpp/parser.h>
 
 #include <sstream>
+#include <unordered_map>
 
 #include "sim/base/file.hpp"
 #include "sim/base/text.hpp"
@@ -81,6 +82,7 @@ class TreeBuilder : public YAML::EventHandler {
     bool is_key = false;   // this node stands where a key should
     std::string key;
     Mark key_mark;
+    std::unordered_map<std::string, int> lines;  // of its keys
   };
 
   void refuse(const Mark& mark, std::string code, std::string message, std::string hint) {
@@ -140,18 +142,15 @@ class TreeBuilder : public YAML::EventHandler {
 
   void take_key(const std::string& text, const Mark& mark, bool usable) {
     Frame& map = stack_.back();
-    if (const auto* before = usable ? find_entry(map.node, text) : nullptr)
-      refuse(mark, "E-YAML-DUPLICATE", "the key " + quote(text) + " stands twice in one mapping",
-             "it was first given on line " + std::to_string(before->mark.line));
+    if (usable) {
+      const auto [before, is_new] = map.lines.try_emplace(text, mark.line);
+      if (!is_new)
+        refuse(mark, "E-YAML-DUPLICATE", "the key " + quote(text) + " stands twice in one mapping",
+               "it was first given on line " + std::to_string(before->second));
+    }
     map.has_key = true;
     map.key = text;
     map.key_mark = mark;
-  }
-
-  static const DocEntry* find_entry(const DocNode& map, std::string_view key) {
-    for (const auto& entry : map.entries)
-      if (entry.key == key) return &entry;
-    return nullptr;
   }
 
   void attach(DocNode node) {

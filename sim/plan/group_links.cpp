@@ -3,8 +3,13 @@
 #include <algorithm>
 #include <numeric>
 
+#include "sim/base/error.hpp"
+
 namespace rehearse {
 namespace {
+
+// Of paths that an all_to_all looks at: some seconds.
+constexpr double kMostCrossings = 1 << 25;
 
 struct Domain {
   int id = 0;
@@ -64,27 +69,36 @@ class Collector {
         if (!fabric_.same_island(from, to)) add(fabric_.route(from, to).links, 1);
   }
   GroupLinks finish(int parts, int ports = 1) {
-    std::sort(found_.begin(), found_.end());
-    GroupLinks links{.parts = parts, .ports = ports};
-    for (const auto& [link, weight] : found_)
-      if (!links.weights.empty() && links.weights.back().first == link)
-        links.weights.back().second += weight;
-      else
-        links.weights.emplace_back(link, weight);
+    merge();
+    GroupLinks links{.weights = found_, .parts = parts, .ports = ports};
     if (crossings_ > 0) links.hop_latency = latency_ / double(crossings_);
     return links;
   }
 
  private:
+  // Each link once, ascending.
+  void merge() {
+    std::sort(found_.begin(), found_.end());
+    size_t kept = 0;
+    for (const auto& [link, weight] : found_)
+      if (kept > 0 && found_[kept - 1].first == link)
+        found_[kept - 1].second += weight;
+      else
+        found_[kept++] = {link, weight};
+    found_.resize(kept);
+  }
   static GpuId gpu(const Domain& domain, int lane, int lanes) {
     return domain.at_port[size_t(lane) * domain.at_port.size() / size_t(lanes)];
   }
   void add(const std::vector<LinkId>& links, int weight) {
     for (const LinkId link : links) found_.emplace_back(link.value, weight);
+    if (found_.size() >= merge_at_) merge(), merge_at_ = 2 * found_.size() + kMergeAt;
   }
 
   const Fabric& fabric_;
-  std::vector<std::pair<int, int>> found_;
+  static constexpr size_t kMergeAt = 1 << 20;
+  std::vector<std::pair<int, int>> found_;  // link, weight; a link may stand more than once
+  size_t merge_at_ = kMergeAt;
   Seconds latency_;
   int64_t crossings_ = 0;
 };
@@ -125,6 +139,14 @@ GroupLinks pair_links(const std::vector<GpuId>& gpus, const Fabric& fabric) {
     return links.finish(std::max(1, int(domains[0].gpus.size()) - 1));
   }
   const int lanes = lanes_of(domains);
+  if (const double crossings = double(domains.size()) * double(domains.size()) * lanes;
+      crossings > kMostCrossings)
+    throw InputErrors(InputError{{},
+                                 "",
+                                 "E-CLUSTER-SIZE",
+                                 "from each of " + std::to_string(domains.size()) +
+                                     " nodes to each other there are too many paths to look at",
+                                 "all_to_all of at most 2048 nodes with 8 ports each"});
   for (const auto& from : domains)
     for (const auto& to : domains)
       if (&from != &to) links.cross(from, to, lanes);

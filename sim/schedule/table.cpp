@@ -73,7 +73,7 @@ static constexpr Named<ScheduleKind> kSchedules[] = {
 std::span<const Named<ScheduleKind>> schedule_table() { return kSchedules; }
 
 void check_shape(const PipelineShape& shape, const std::string& file) {
-  constexpr int64_t most = int64_t(1) << 28;  // actions; beyond it memory ends before the answer does
+  constexpr int64_t most = int64_t(1) << 23;  // actions; a step of as many takes about 5 GB
   const bool positive = shape.stages >= 1 && shape.micro_batches >= 1 && shape.chunks >= 1;
   const bool small = positive && int64_t(shape.stages) * shape.chunks <= most / shape.micro_batches / 2;
   if (small && (shape.placement == Placement::looped || shape.chunks == 2)) return;
@@ -143,10 +143,25 @@ static std::optional<InputError> micro_misfit(std::string_view name, MicroRule r
   return std::nullopt;
 }
 
+// A search looks at each cell some hundred times, and at more stages for longer: seconds at these bounds.
+static std::optional<InputError> search_misfit(std::string_view name, const PipelineShape& shape) {
+  constexpr int64_t most = int64_t(1) << 19, most_by_stages = int64_t(1) << 26;
+  const int64_t cells = int64_t(shape.stages) * shape.micro_batches * shape.chunks;
+  if (cells <= most && cells * shape.stages <= most_by_stages) return std::nullopt;
+  return unfit("E-SCHEDULE-SHAPE", name,
+               "is searched for, and " + std::to_string(shape.stages) + " stages x " +
+                   std::to_string(shape.micro_batches) + " micro-batches x " + std::to_string(shape.chunks) +
+                   " chunks are too many: at most " +
+                   std::to_string(std::min(most, most_by_stages / shape.stages)),
+               shape.chunks == 1 ? "try --set schedule=zb-h1" : "try --set schedule=zb-v-half");
+}
+
 std::vector<InputError> misfits(std::string_view name, const ScheduleKind& kind, const PipelineShape& shape) {
   std::vector<InputError> errors;
   if (auto error = chunks_misfit(name, kind, shape)) errors.push_back(std::move(*error));
   if (auto error = micro_misfit(name, kind.micro, shape)) errors.push_back(std::move(*error));
+  if (auto error = kind.searches ? search_misfit(name, shape) : std::nullopt)
+    errors.push_back(std::move(*error));
   if (kind.even_stages && shape.stages % 2 != 0)
     errors.push_back(unfit("E-SCHEDULE-STAGES", name,
                            "pairs the stages, and " + std::to_string(shape.stages) + " is odd",

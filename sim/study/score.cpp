@@ -107,6 +107,10 @@ Score score_rows(std::vector<ScoredRow> rows, int tier_c, int other_kind) {
   return score;
 }
 
+bool Score::any() const {
+  return std::any_of(families.begin(), families.end(), [](const auto& f) { return f.rows > 0; });
+}
+
 std::string to_json(const Score& score) {
   nlohmann::ordered_json json;
   json["families"] = nlohmann::ordered_json::array();
@@ -120,7 +124,8 @@ std::string to_json(const Score& score) {
                                 {"p90", f.p90},
                                 {"spearman", optional_number(f.spearman)},
                                 {"regret", optional_number(f.regret)}});
-  json["mean_of_families"] = score.mean_of_families;
+  json["mean_of_families"] =
+      score.any() ? nlohmann::ordered_json(score.mean_of_families) : nlohmann::ordered_json();
   json["not_scored"] = {
       {"tier_c", score.tier_c}, {"other_kind", score.other_kind}, {"refused", score.refused}};
   json["rows"] = nlohmann::ordered_json::array();
@@ -159,9 +164,10 @@ std::string to_table(const Score& score) {
                    f.rows, f.skipped, f.mape * 100, f.bias * 100, f.median * 100, f.p90 * 100,
                    shown(f.spearman, false), shown(f.regret, true));
   }
-  fmt::format_to(to, "mean of families {:.2f}%; not scored: {} of tier C, {} that are no step times{}\n",
-                 score.mean_of_families * 100, score.tier_c, score.other_kind,
-                 score.refused ? fmt::format(", {} with errors", score.refused) : "");
+  text += score.any() ? fmt::format("mean of families {:.2f}%", score.mean_of_families * 100)
+                      : std::string("nothing was scored");
+  fmt::format_to(to, "; not scored: {} of tier C, {} that are no step times{}\n", score.tier_c,
+                 score.other_kind, score.refused ? fmt::format(", {} with errors", score.refused) : "");
   std::map<std::string, int> reasons;
   for (const auto& row : score.rows)
     if (!row.skipped.empty()) ++reasons[row.skipped];

@@ -30,6 +30,7 @@ struct Score {
   int tier_c = 0, other_kind = 0;     // rows of the file that are not for scoring
   int refused = 0;                    // rows with errors
   std::vector<ScoredRow> rows;
+  bool any() const;  // row with a prediction
 };
 
 Score score_rows(std::vector<ScoredRow> rows, int tier_c, int other_kind);

@@ -141,24 +141,29 @@ std::vector<int> read_stage_layers(const std::string& text, int layers, int pp, 
   return {};
 }
 
+// Of prose that begins with a word of ours: "full (every layer)", "none;".
+std::string_view first_word(std::string_view text) { return text.substr(0, text.find_first_of(" ,;:(/")); }
+
 Recompute read_recompute(const std::string& text) {
   if (holds(text, "unknown") && !holds(text, "presumed")) throw Skip{"recompute unknown"};
   if (holds(text, "op-level") || holds(text, "every second"))
     throw Skip{"selective recompute of another kind"};
   if (holds(text, "selective")) return {RecomputeKind::selective, -1};
-  if (text.starts_with("full")) return {RecomputeKind::full, -1};
-  if (text.starts_with("none")) return {RecomputeKind::none, -1};
+  const std::string_view word = first_word(text);
+  if (word == "full") return {RecomputeKind::full, -1};
+  if (word == "none") return {RecomputeKind::none, -1};
   throw Skip{"recompute " + (text.empty() ? "not stated" : text)};
 }
 
 std::string read_schedule(const std::string& text, int pp, int chunks) {
   if (pp == 1) return "1f1b";
   if (text.empty()) return chunks > 1 ? "interleaved" : "1f1b";
-  if (text.starts_with("interleaved")) return chunks > 1 ? "interleaved" : "1f1b";
-  if (text.starts_with("1f1b")) return chunks > 1 ? "interleaved" : "1f1b";
+  const std::string_view word = first_word(text);
+  if (word == "interleaved" || word == "interleaved-1f1b" || word == "1f1b")
+    return chunks > 1 ? "interleaved" : "1f1b";
   for (const std::string_view name : {"zb-h1", "zb-h2", "zb-1p", "zb-2p", "zb-v"})
     if (text == name) return text;
-  throw Skip{"schedule " + text.substr(0, text.find(' '))};
+  throw Skip{"schedule " + std::string(word)};
 }
 
 void read_layout(const DocNode& row, const DocNode& node, Scenario& s) {

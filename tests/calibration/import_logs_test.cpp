@@ -163,6 +163,7 @@ const Refused kRefused[] = {
     {"gap_ellipsis_last.log", "the list of ranks is cut (0, 1, 2, 3)"},
     {"gap_ellipsis_tagged.log", "the list of ranks is cut (0, 1, 2, 3)"},
     {"gap_cut_last.log", "the list of ranks is cut (0, 1, 2, 3)"},
+    {"gap_output_truncated.log", "the list of ranks is cut (0, 1, 2, 3)"},
     {"gap_last_only.log", "the log lists rank 7, which 4 ranks do not have", kReduce, 4, 2},
     {"split_uneven.log", "2 groups of different shapes ran at once: group 0 has 6 ranks, group 1 has 2"},
     {"host_same_name.log", "device 0 of 'worker' stands twice: hosts cannot be told apart"},

@@ -42,7 +42,7 @@ COMMANDS = {
     "check": ("mine.yaml", OF_SCENARIO),
     "ledger": ("mine.yaml", OF_SCENARIO),
     "schedule": ("mine.yaml", OF_SCENARIO),
-    "schedules": ("mine.yaml --schedules 1f1b", OF_SCENARIO[:6]),
+    "schedules": ("mine.yaml --schedules 1f1b", OF_SCENARIO),
     "compare": ("mine.yaml --with batch.global=16", OF_SCENARIO),
     "sensitivity": ("mine.yaml", OF_SCENARIO),
     "scale": ("mine.yaml --gpus 16", OF_SCENARIO[:2]),
@@ -50,7 +50,7 @@ COMMANDS = {
     "best": ("study.yaml --store study.sqlite", ["study.yaml", "study.sqlite"]),
     "merge": ("study.sqlite", ["study.sqlite"]),
     "report": ("mine.yaml study.sqlite", [*OF_SCENARIO, "study.sqlite"]),
-    "topology": ("nodes.yaml", ["nodes.yaml"]),
+    "topology": ("mine.yaml", OF_SCENARIO),
     "collective": ("all_reduce --topology nodes.yaml --profile gpu.yaml --ranks 4 --against log.csv", ["nodes.yaml", "gpu.yaml", "log.csv"]),
     "score": ("truth.yaml", ["truth.yaml"]),
 }
@@ -164,6 +164,22 @@ class Outputs(Folder):
         self.schedule()
         self.made("sweep study.yaml --store study.sqlite --quiet")
         self.every(REHEARSE, COMMANDS)
+
+    def test_a_schedule_that_is_compared(self):
+        self.schedule()
+        before = self.get("mine.csv")
+        for option in outputs_of(REHEARSE, "schedules"):
+            result = self.run_program(f"schedules first.yaml --schedules ./mine.csv,1f1b {option} mine.csv")
+            self.assertEqual((result.returncode, result.stdout, self.get("mine.csv")), (2, "", before), option)
+            self.assertIn("would overwrite", result.stderr)
+
+    def test_two_outputs_do_not_share_standard_output(self):
+        self.schedule()
+        for words in ("run mine.yaml --links - --json -", "run mine.yaml --links /dev/stdout --json -", "schedules mine.yaml --svg - --json -",
+                      "schedule mine.yaml --csv - --json /dev/fd/1", "topology nodes.yaml --dot - --svg -"):
+            result = self.run_program(words)
+            self.assertEqual((result.returncode, result.stdout), (2, ""), words)
+            self.assertIn("cannot share standard output [E-CLI]", result.stderr, words)
 
     @unittest.skipUnless(CALIBRATE, "no rehearse-calibrate")
     def test_every_output_of_the_harness(self):
@@ -323,6 +339,20 @@ class Bounds(Folder):
         self.refused("import /dev/zero --gpu X -o x", "E-FILE-READ", program=CALIBRATE)
         self.refused("fit /dev/zero -o x.yaml", "E-FILE-READ", program=CALIBRATE)
         self.refused("run --backend host --ranks 1 --dry-run --points /dev/zero", "E-FILE-READ", program=CALIBRATE)
+
+    def test_many_keys_are_read_in_time(self):
+        self.put("keys.yaml", SCENARIO + "".join(f"k{i}: {i}\n" for i in range(200_000)))
+        began = time.monotonic()
+        self.refused("check keys.yaml", "E-KEY-UNKNOWN")
+        self.assertLess(time.monotonic() - began, 200 if SANITIZED else 20)
+
+    def test_what_is_no_text_is_named(self):
+        for name, start, says in (("z.yaml", b"\x1f\x8b\x08", "it is compressed"), ("w.yaml", b"\xff\xfen\0a\0", "it is UTF-16 text")):
+            with open(self.path(name), "wb") as file:
+                file.write(start)
+            result = self.run_program(["check", name])
+            self.assertEqual(result.returncode, 2)
+            self.assertIn(says, result.stderr)
 
     def test_pipes_are_read(self):
         self.schedule()

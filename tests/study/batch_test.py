@@ -52,12 +52,13 @@ class Batch(unittest.TestCase):
                                      {"id": 5, "scenario": "7b-8xa100-dp", "set": "x=1"}, {"id": 6, "scenario": "nope"},
                                      {"id": 7, "scenario": "7b-8xa100-dp", "set": ["layout.tp=3", "layout.dpp=1"]},
                                      {"id": 8, "scenario": "a: [\n"}, {"id": 9, "scenario": 5}, {"id": 10, "scenario": "-"}, "",
-                                     "{\"id\": 11, \"scenario\": \"\xff\"}", {"id": 12, "scenario": "7b-8xa100-dp"})
+                                     "{\"id\": 11, \"scenario\": \"\xff\"}", {"id": 12, "scenario": "7b-8xa100-dp"},
+                                     '{"id": 99999999999999999999999, "scenario": "7b-8xa100-dp"}')
         self.assertEqual((status, err), (0, ""))
-        self.assertEqual([a["id"] for a in answers], [None, None, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12])
+        self.assertEqual([a["id"] for a in answers], [None, None, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, None])
         codes = [a["error"][0]["code"] if "error" in a else "" for a in answers]
         self.assertEqual(codes, ["E-BATCH-LINE", "E-BATCH-LINE", "E-KEY-MISSING", "E-KEY-UNKNOWN", "E-BATCH-LINE", "E-FILE-MISSING",
-                                 "E-KEY-UNKNOWN", "E-YAML-SYNTAX", "E-BATCH-LINE", "E-BATCH-LINE", "E-FILE-MISSING", ""])
+                                 "E-KEY-UNKNOWN", "E-YAML-SYNTAX", "E-BATCH-LINE", "E-BATCH-LINE", "E-FILE-MISSING", "", "E-BATCH-LINE"])
         error = answers[6]["error"][0]
         self.assertEqual((error["file"], error["line"], error["column"]), ("--set layout.dpp=1", 1, 8))
         self.assertIn("did you mean 'pp'?", error["hint"])

@@ -29,6 +29,12 @@ nlohmann::json answer(const std::string& words) {
   return run.status == 0 ? nlohmann::json::parse(run.out) : nlohmann::json();
 }
 
+TEST(CollectiveCli, AnAllToAllOfTooManyNodesIsRefused) {
+  const ProgramRun run = collective("all_to_all " + kH100 + "--ranks 1000000 --bytes 1MiB");
+  EXPECT_EQ(run.status, 2);
+  EXPECT_THAT(run.err, HasSubstr("there are too many paths to look at [E-CLUSTER-SIZE]"));
+}
+
 // A log of nccl-tests: its lines of ranks, then two rows of all_reduce over 16 ranks.
 std::string ranks_of(int hosts, int each, const std::string& gpu = "NVIDIA H100 80GB HBM3") {
   std::string text;

@@ -156,6 +156,22 @@ TEST(CostCollective, NvlinkLatencyCountsOnEveryHopAndOnTheFewestOfATable) {
   EXPECT_NEAR(longer(bare_profile(), over_nodes(CollectiveOp::all_gather, 2, 8, 1e10, 1e11)), 14e-6, 1e-12);
 }
 
+// Tables measured over a slow NVLink, asked for a fast one: not below what the fast one needs.
+TEST(CostCollective, NoLatencyTakenOffLeavesLessThanTheLinkNeeds) {
+  auto p = with_tables();
+  p.nvlink_latency_s = test::constant(1e-3);
+  CollectiveQuery q = of_one_node(8, 1e6);
+  q.nvlink_more = Seconds(1e-6 - 1e-3);
+  EXPECT_NEAR(collective_cost(p, q).time.value, 2 * 1e-6 + 1.75e6 / 100e9, 1e-15);
+  p.architecture = GpuArchitecture::ampere;
+  EXPECT_GT(collective_cost(p, q).time.value, 1e6 / 100e9);
+  Scenario s;
+  s.cluster.nvlink = kNvlink, s.cluster.nvlink_latency = Seconds(1e-6);
+  p.collectives = {collective_table(CollectiveOp::send_recv, 2, {1e3, 1e6}, {8e-6, 20e-6})};
+  s.profile = std::make_shared<DeviceProfile>(p);
+  EXPECT_NEAR(transfer_cost(s, Bytes(1e6), Medium::nvlink).time.value, 1e-6 + 1e6 / 100e9, 1e-15);
+}
+
 TEST(CostCollective, OverPcieTheProtocolOfLeastTimeRuns) {
   CollectiveQuery q = of_one_node(4, 8, BytesPerSec(30e9));
   q.pcie = true;

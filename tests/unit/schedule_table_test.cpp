@@ -87,6 +87,24 @@ TEST(ScheduleTable, PeakLiveOfAnOrder) {
   EXPECT_EQ(peak_live(build_schedule("interleaved", {2, 4, 2})), (std::vector<int>{5, 3}));
 }
 
+TEST(ScheduleTable, TooLargeForASearchOrAStepIsRefused) {
+  const auto code_of = [](const char* name, const PipelineShape& shape) -> std::string {
+    try {
+      build_schedule(name, shape);
+      return "";
+    } catch (const InputErrors& found) {
+      return found.errors.front().code;
+    }
+  };
+  for (const char* name : {"auto", "zb-2p"}) {
+    EXPECT_EQ(code_of(name, {512, 2048, 1}), "E-SCHEDULE-SHAPE");
+    EXPECT_EQ(code_of(name, {8, 100'000, 1}), "E-SCHEDULE-SHAPE");
+  }
+  EXPECT_EQ(code_of("zb-v", {128, 8192, 2}), "E-SCHEDULE-SHAPE");
+  EXPECT_EQ(code_of("1f1b", {8, 100'000, 1}), "");
+  EXPECT_EQ(code_of("1f1b", {1024, 8192, 1}), "E-SCHEDULE-SHAPE");
+}
+
 // Counted in looks, not in seconds: a search of many stages and micro-batches ends early, and says so.
 TEST(ScheduleTable, AutoEndsAtItsBudgetOfWorkAndSaysSo) {
   const auto began = std::clock();

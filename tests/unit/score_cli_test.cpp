@@ -99,6 +99,19 @@ TEST(ScoreCli, RowsWithoutErrorsEndWith0) {
   EXPECT_EQ(nlohmann::json::parse(run.out)["not_scored"]["refused"], 0);
 }
 
+TEST(ScoreCli, AFileWithoutAScoredRowSaysSoAndFails) {
+  for (const std::string& rows : {std::string(" []\n"), "\n" + replaced(kRow, "1f1b", "1f1bb"),
+                                  "\n" + replaced(kRow, "recompute: none", "recompute: nonesuch")}) {
+    const ProgramRun run = score("version: 1\nrows:" + rows);
+    EXPECT_EQ(run.status, 1) << run.err;
+    EXPECT_THAT(run.out, HasSubstr("nothing was scored"));
+  }
+  EXPECT_THAT(score("version: 1\nrows:\n" + replaced(kRow, "1f1b", "1f1bb")).out,
+              HasSubstr("schedule 1f1bb"));
+  const ProgramRun prose = score("version: 1\nrows:\n" + replaced(kRow, "1f1b", "\"1f1b (PipeDream)\""));
+  EXPECT_EQ(prose.status, 0) << prose.err;
+}
+
 TEST(ScoreCli, WhatIsNoFileOfRowsIsRefused) {
   EXPECT_THAT(score("rows: 3\n").err,
               HasSubstr("t.yaml:1:7: error: a file of measured steps has a list 'rows'"));

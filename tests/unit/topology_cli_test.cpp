@@ -137,7 +137,7 @@ TEST(TopologyCommand, RefusesWhatCannotBe) {
   refused("dgx-h200 --from 0", "--from and --to go together");
   refused("dgx-h200 --from 0 --to 16", "--to 16: the GPUs are 0 to 15 [E-CLI]");
   refused("dgx-h200 --from 0 --to 9 --set 'overrides=[{node: 1, down: true}]'", "--to 9: node 1 is down");
-  refused("dgx-h200 --json - --dot -", "only one can have standard output");
+  refused("dgx-h200 --json - --dot -", "cannot share standard output");
   refused("dgx-h200 --nodes 0", "--nodes takes a number from 1 up");
   refused("dgx-h200 --set fabric.shape=tore", "fabric.shape cannot be 'tore' [E-CHOICE]");
   refused("a100-torus-4x4x4 --nodes 8",

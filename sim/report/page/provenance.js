@@ -29,7 +29,7 @@ function known(page) {
     { label: 'mean error', num: true, text: (f) => percent(f.mape) },
     { label: 'bias', num: true, text: (f) => signedPercent(f.bias) },
     { label: '90th percentile', num: true, text: (f) => percent(f.p90) },
-  ], score.families.filter((f) => f.rows > 0), `Error of the model, by ${score.source}; mean of families ${percent(score.mean_of_families)}`));
+  ], score.families.filter((f) => f.rows > 0), `Error of the model, by ${score.source}; ${score.mean_of_families === null ? 'nothing was scored' : `mean of families ${percent(score.mean_of_families)}`}`));
 }
 
 const fold = (summary, ...children) => h('details', {}, h('summary', {}, summary), ...children);
