@@ -113,7 +113,7 @@ PagePart page_part(const std::string& source, const std::string& text) {
   } catch (const Json::parse_error& e) {
     refuse(source, place_in_text(source, text, e.byte), "is no JSON object");
   } catch (const Json::exception&) {
-    refuse(source, whole, "is no JSON object");
+    refuse(source, whole, "holds a number that is out of range");
   }
   if (!json.is_object()) refuse(source, whole, "is no JSON object");
   PagePart part;

@@ -87,7 +87,8 @@ Schedule build_auto(const PipelineShape& shape, const BuildOptions& options) {
   char gap[160];
   std::snprintf(gap, sizeof gap,
                 "started from %s; at most %s live chunk activations; %.2f %% above the lower bound",
-                schedule.name.c_str(), number_text(max_live).c_str(), 100 * (length / bound - 1));
+                schedule.name.empty() ? "a list schedule" : schedule.name.c_str(),
+                number_text(max_live).c_str(), 100 * (length / bound - 1));
   schedule.note = gap;
   if (best.ended) schedule.note += std::string("; ") + kBudgetEnded;
   schedule.name = "auto";

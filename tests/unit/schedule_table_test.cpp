@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <ctime>
 #include <fstream>
+#include <set>
 
 #include "sim/base/error.hpp"
 #include "sim/schedule/schedule.hpp"
@@ -113,6 +114,18 @@ TEST(ScheduleTable, AutoEndsAtItsBudgetOfWorkAndSaysSo) {
   EXPECT_NE(large.note.find("ended at its budget of work"), std::string::npos) << large.note;
   const Schedule small = build_schedule("auto", {2, 4, 1});
   EXPECT_EQ(small.note.find("budget"), std::string::npos) << small.note;
+}
+
+TEST(ScheduleTable, AutoSaysWhatItStartedFrom) {
+  std::set<std::string> starts;
+  for (const PipelineShape shape : {PipelineShape{2, 4, 1}, {2, 16, 1}, {4, 8, 1}, {4, 8, 2}})
+    for (const double live : {0.0, 3.0}) {
+      const std::string note = build_schedule("auto", shape, {.max_live = live}).note;
+      EXPECT_TRUE(note.starts_with("started from ")) << note;
+      EXPECT_EQ(note.find("from ;"), std::string::npos) << note;
+      starts.insert(note.substr(0, note.find(';')));
+    }
+  EXPECT_TRUE(starts.count("started from a list schedule"));
 }
 
 }  // namespace
