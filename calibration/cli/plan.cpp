@@ -1,6 +1,4 @@
 // rehearse-calibrate plan: what scenarios need measured, most of the step first.
-#include "sim/step/plan.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,8 +10,8 @@
 #include "calibration/plan/needs.hpp"
 #include "calibration/probes/probe.hpp"
 #include "sim/base/file.hpp"
-#include "sim/graph/lower.hpp"
 #include "sim/io/scenario.hpp"
+#include "sim/step/step.hpp"
 
 namespace rehearse::calibration {
 
@@ -38,7 +36,7 @@ std::vector<Entry> entries_of(const std::vector<std::string>& scenarios, const s
   std::map<std::string, size_t> places;
   for (const auto& path : scenarios) {
     const Plan plan = resolve(read_job(resolve_scenario(path, roots), sets, roots));
-    const auto needs = needs_of(plan.scenario, lower(plan.scenario, plan.schedule));
+    const auto needs = needs_of(plan.scenario, lowered(plan));
     double total = 0;
     for (const auto& need : needs) total += need.seconds;
     for (const auto& need : needs) {

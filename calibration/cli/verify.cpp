@@ -10,10 +10,9 @@
 #include "calibration/cli/devices.hpp"
 #include "calibration/cli/launch.hpp"
 #include "sim/base/file.hpp"
-#include "sim/graph/lower.hpp"
 #include "sim/io/scenario.hpp"
 #include "sim/plan/layout.hpp"
-#include "sim/step/plan.hpp"
+#include "sim/step/step.hpp"
 
 namespace rehearse::calibration {
 
@@ -101,7 +100,7 @@ int verify(const Invocation& invocation, std::ostream& out) {
   const auto ranks = make_ranks();
   check_job(plan.scenario, *ranks, options);
   const auto backend = make_backend(options.backend, *ranks);
-  const TaskGraph graph = lower(plan.scenario, plan.schedule, {.fold = false});
+  const TaskGraph graph = lowered(plan, {.fold = false});
   const std::string program = (std::filesystem::path(invocation.program).parent_path() / "rehearse").string();
   const auto simulated = shared(*ranks, program, path, options.sets, graph.tasks.size());
   const auto calls = calls_of(plan.scenario, graph, simulated.start, ranks->rank());

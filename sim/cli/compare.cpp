@@ -7,7 +7,7 @@
 #include "sim/cli/commands.hpp"
 #include "sim/cli/simulate.hpp"
 #include "sim/cli/variant.hpp"
-#include "sim/report/comparison.hpp"
+#include "sim/view/comparison.hpp"
 
 namespace rehearse {
 

@@ -11,9 +11,9 @@
 #include "sim/cli/commands.hpp"
 #include "sim/cli/report_store.hpp"
 #include "sim/cli/simulate.hpp"
-#include "sim/report/figures.hpp"
-#include "sim/report/page.hpp"
 #include "sim/schedule/svg.hpp"
+#include "sim/view/figures.hpp"
+#include "sim/view/page.hpp"
 
 namespace rehearse {
 

@@ -1,7 +1,7 @@
 // Stores of sweeps as pages and figures show them.
 #pragma once
-#include "sim/report/figures.hpp"
-#include "sim/report/page.hpp"
+#include "sim/view/figures.hpp"
+#include "sim/view/page.hpp"
 
 namespace rehearse {
 

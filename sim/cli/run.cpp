@@ -11,7 +11,8 @@
 #include "sim/base/text.hpp"
 #include "sim/cli/commands.hpp"
 #include "sim/cli/simulate.hpp"
-#include "sim/report/trace.hpp"
+#include "sim/view/text.hpp"
+#include "sim/view/trace.hpp"
 
 namespace rehearse {
 
@@ -164,7 +165,7 @@ int dump_form(const RunOptions& options, const Plan& plan, std::ostream& out) {
   } else if (options.stop_after == "schedule") {
     text = to_csv(plan.schedule);
   } else {
-    const TaskGraph graph = lower(plan.scenario, plan.schedule, {.fold = fold_by_name(options.engine.fold)});
+    const TaskGraph graph = lowered(plan, {.fold = fold_by_name(options.engine.fold)});
     text = options.stop_after == "graph" ? dump(graph)
                                          : dump(graph, engine_by_name(options.engine.engine)(graph));
   }

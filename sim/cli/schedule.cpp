@@ -7,11 +7,11 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "sim/account/report.hpp"
 #include "sim/base/file.hpp"
 #include "sim/cli/commands.hpp"
 #include "sim/cli/costs.hpp"
 #include "sim/cli/simulate.hpp"
-#include "sim/report/report.hpp"
 #include "sim/schedule/grid.hpp"
 
 namespace rehearse {
@@ -157,8 +157,7 @@ int command_schedule(const Invocation& invocation, std::ostream& out) {
   if (options.costs) search_at(*options.costs, plan);
   const auto bound = bound_of(plan.schedule, options);
 
-  const TaskGraph graph =
-      options.costs ? lower_costs(plan.schedule, *options.costs) : lower(plan.scenario, plan.schedule);
+  const TaskGraph graph = options.costs ? lower_costs(plan.schedule, *options.costs) : lowered(plan);
   const Timeline timeline = engine(graph);
   const PipelineFigures figures = pipeline_figures(graph, timeline, plan.schedule);
   if (!options.csv.empty())

@@ -3,6 +3,7 @@
 #include <boost/program_options/options_description.hpp>
 
 #include "sim/step/step.hpp"
+#include "sim/view/text.hpp"
 
 namespace rehearse {
 

@@ -2,9 +2,9 @@
 #pragma once
 #include <vector>
 
+#include "sim/account/report.hpp"
 #include "sim/engine/engine.hpp"
 #include "sim/graph/lower.hpp"
-#include "sim/report/report.hpp"
 #include "sim/step/plan.hpp"
 
 namespace rehearse {
@@ -16,6 +16,9 @@ struct StepOptions {
   bool links = true;                     // sums what each link carried
 };
 
+// The graph that simulate() replays. Throws InputErrors; what is about a key has the key's place.
+TaskGraph lowered(const Plan& plan, const LowerOptions& options = {});
+
 struct Step {
   TaskGraph graph;
   Timeline timeline;
@@ -23,7 +26,7 @@ struct Step {
   std::vector<LinkLoad> links;
 };
 
-// Throws InputErrors; what is about a key has the key's place.
+// Throws as lowered().
 Step simulate(const Plan& plan, const StepOptions& options = {});
 
 }  // namespace rehearse

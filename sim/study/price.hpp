@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "sim/account/report.hpp"
 #include "sim/base/names.hpp"
 #include "sim/engine/engine.hpp"
-#include "sim/report/report.hpp"
 #include "sim/study/study.hpp"
 
 namespace rehearse {

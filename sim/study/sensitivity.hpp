@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "sim/engine/engine.hpp"
-#include "sim/report/report.hpp"
 #include "sim/spec/scenario.hpp"
+#include "sim/view/text.hpp"
 
 namespace rehearse {
 

@@ -6,11 +6,11 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "sim/account/links.hpp"
 #include "sim/engine/engine.hpp"
 #include "sim/graph/lower.hpp"
 #include "sim/plan/group_links.hpp"
 #include "sim/plan/model_math.hpp"
-#include "sim/report/links.hpp"
 #include "tests/support/engine_graph.hpp"
 #include "tests/support/program.hpp"
 #include "tests/support/scenarios.hpp"

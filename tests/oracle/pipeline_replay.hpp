@@ -4,9 +4,9 @@
 
 #include <string>
 
+#include "sim/account/report.hpp"
 #include "sim/engine/engine.hpp"
 #include "sim/graph/lower.hpp"
-#include "sim/report/report.hpp"
 
 namespace rehearse {
 

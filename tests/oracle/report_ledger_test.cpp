@@ -1,10 +1,10 @@
 // The ledger summed from tasks against closed forms that never look at a task.
 #include <gtest/gtest.h>
 
+#include "sim/account/report.hpp"
 #include "sim/engine/engine.hpp"
 #include "sim/graph/lower.hpp"
 #include "sim/plan/model_math.hpp"
-#include "sim/report/report.hpp"
 #include "tests/support/lowered.hpp"
 #include "tests/support/scenarios.hpp"
 

@@ -3,8 +3,8 @@
 
 #include <numeric>
 
+#include "sim/account/report.hpp"
 #include "sim/engine/engine.hpp"
-#include "sim/report/report.hpp"
 #include "tests/support/lowered.hpp"
 #include "tests/support/scenarios.hpp"
 

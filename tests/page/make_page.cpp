@@ -8,7 +8,7 @@
 #include <random>
 #include <string>
 
-#include "sim/report/page.hpp"
+#include "sim/view/page.hpp"
 #include "tests/support/skip.hpp"
 
 namespace {

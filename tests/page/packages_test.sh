@@ -9,7 +9,7 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cp "$root"/package{,-lock}.json "$folder"
 cat >"$folder/fetch.cmake" <<CMAKE
-include($root/sim/report/page/packages.cmake)
+include($root/sim/view/page/packages.cmake)
 fetch_packages("$npm" "$folder" why)
 warn_of_no_page("\${why}")
 CMAKE

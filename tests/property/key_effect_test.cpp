@@ -10,6 +10,7 @@
 #include "sim/base/text.hpp"
 #include "sim/io/scenario.hpp"
 #include "sim/step/step.hpp"
+#include "sim/view/text.hpp"
 
 namespace rehearse {
 namespace {

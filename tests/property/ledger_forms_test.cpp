@@ -3,9 +3,9 @@
 
 #include <random>
 
+#include "sim/account/report.hpp"
 #include "sim/engine/engine.hpp"
 #include "sim/plan/model_math.hpp"
-#include "sim/report/report.hpp"
 #include "tests/support/lowered.hpp"
 #include "tests/support/pick.hpp"
 #include "tests/support/scenarios.hpp"

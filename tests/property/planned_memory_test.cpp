@@ -3,10 +3,10 @@
 
 #include <random>
 
+#include "sim/account/report.hpp"
 #include "sim/engine/engine.hpp"
 #include "sim/graph/lower.hpp"
 #include "sim/graph/schedules.hpp"
-#include "sim/report/report.hpp"
 #include "sim/spec/check.hpp"
 #include "tests/support/pick.hpp"
 #include "tests/support/scenarios.hpp"

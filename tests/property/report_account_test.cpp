@@ -4,8 +4,8 @@
 #include <numeric>
 #include <random>
 
+#include "sim/account/walk.hpp"
 #include "sim/engine/engine.hpp"
-#include "sim/report/walk.hpp"
 #include "tests/support/report_step.hpp"
 
 namespace rehearse {

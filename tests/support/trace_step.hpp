@@ -6,7 +6,7 @@
 
 #include "sim/engine/engine.hpp"
 #include "sim/graph/csr.hpp"
-#include "sim/report/trace.hpp"
+#include "sim/view/trace.hpp"
 
 namespace rehearse::test {
 

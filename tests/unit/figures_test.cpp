@@ -1,5 +1,5 @@
 // Figures as SVG: what is drawn is to scale, and names are text.
-#include "sim/report/figures.hpp"
+#include "sim/view/figures.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

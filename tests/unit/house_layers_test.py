@@ -41,14 +41,14 @@ class Includes(unittest.TestCase):
                 found = findings(**{f"{top}__a": f'#include "{path}"\n'})
                 self.assertEqual(len(found), 0 if other == room or other in allowed.split() else 1, (room, other))
 
-    def test_engine_is_hidden_from_io_and_report(self):
-        for room in ("io", "report", "graph", "calibration"):
+    def test_engine_is_hidden_from_what_needs_no_replay(self):
+        for room in ("io", "account", "view", "graph", "calibration"):
             self.assertNotIn("engine", check_layers.ROOMS[room].split())
 
     def test_third_party_in_its_room_only(self):
         for header, home in (("yaml-cpp/yaml.h", "io"), ("simgrid/s4u.hpp", "engine"), ("boost/program_options.hpp", "cli"),
-                             ("boost/graph/adjacency_list.hpp", "graph"), ("nlohmann/json.hpp", "report"),
-                             ("fmt/format.h", "cli"), ("zlib.h", "report")):
+                             ("boost/graph/adjacency_list.hpp", "graph"), ("nlohmann/json.hpp", "view"),
+                             ("fmt/format.h", "cli"), ("zlib.h", "view")):
             self.assertEqual(findings(**{f"sim__{home}__a": f"#include <{header}>\n"}), [], header)
             self.assertEqual(len(findings(sim__plan__a=f"  #  include <{header}>\n")), 1, header)
 
@@ -63,6 +63,11 @@ class Includes(unittest.TestCase):
 
 
 class Text(unittest.TestCase):
+    def test_lowering_has_one_place(self):
+        self.assertEqual(len(findings(sim__cli__a="auto g = lower(s, schedule);\n")), 1)
+        self.assertEqual(findings(sim__step__a="auto g = lower(s, schedule);\n"), [])
+        self.assertEqual(findings(sim__cli__a="auto g = lowered(plan); x.lower(2); to_lower(c);\n"), [])
+
     def test_views(self):
         self.assertEqual(len(findings(sim__io__a="auto v = x | std::views::take(3);\n")), 1)
         self.assertEqual(findings(sim__io__a='// std::views\nauto s = "std::views";\n'), [])

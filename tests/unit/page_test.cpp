@@ -1,5 +1,5 @@
 // The payload of a page: what stands in it, that it is safe in a script element, and what is refused.
-#include "sim/report/page.hpp"
+#include "sim/view/page.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,6 +10,7 @@
 
 #include "sim/engine/engine.hpp"
 #include "sim/graph/lower.hpp"
+#include "sim/view/text.hpp"
 #include "tests/support/report_step.hpp"
 #include "tests/support/scenarios.hpp"
 #include "tests/support/skip.hpp"

@@ -4,8 +4,8 @@
 #include <ctime>
 #include <numeric>
 
-#include "sim/report/report.hpp"
-#include "sim/report/walk.hpp"
+#include "sim/account/report.hpp"
+#include "sim/account/walk.hpp"
 #include "tests/support/report_step.hpp"
 #include "tests/support/sanitized.hpp"
 

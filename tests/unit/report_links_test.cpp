@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "sim/report/links.hpp"
+#include "sim/view/text.hpp"
 #include "tests/support/report_step.hpp"
 #include "tests/support/scenarios.hpp"
 

@@ -1,8 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "sim/account/report.hpp"
 #include "sim/plan/memory.hpp"
-#include "sim/report/report.hpp"
 #include "tests/support/report_step.hpp"
 #include "tests/support/scenarios.hpp"
 

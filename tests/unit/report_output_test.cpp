@@ -8,8 +8,8 @@
 #include "sim/engine/engine.hpp"
 #include "sim/graph/lower.hpp"
 #include "sim/plan/model_math.hpp"
-#include "sim/report/report.hpp"
 #include "sim/spec/constants.hpp"
+#include "sim/view/text.hpp"
 #include "tests/support/scenarios.hpp"
 
 namespace rehearse {
