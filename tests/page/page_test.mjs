@@ -106,6 +106,7 @@ async function testRun(browser, file, faults) {
   const guesses = r.provenance.constants.filter((c) => c.basis === 'guess').map((c) => c.name);
   const rests = await text(page, '#provenance');
   faults.expect(guesses.every((name) => rests.includes(name)), 'a guess is not named');
+  faults.expect(/the step, by what it rests on\s*[0-9.]+\s*% \w+/i.test(rests), 'the step is not parted by what it rests on');
 
   const light = await background(page), canvas = await colours(page, '#timeline-canvas');
   await page.emulateMedia({ colorScheme: 'dark' });
