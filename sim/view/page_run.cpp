@@ -11,6 +11,7 @@
 #include "sim/account/walk.hpp"
 #include "sim/plan/model_math.hpp"
 #include "sim/view/page.hpp"
+#include "sim/view/text.hpp"
 
 namespace rehearse {
 
