@@ -8,8 +8,8 @@
 
 namespace rehearse {
 
-static bool network_agrees(const CollectiveQuery& q, const CollectiveTable& t) {
-  return q.nodes == 1 || q.network.empty() || t.network.empty() || q.network == t.network;
+bool network_agrees(const CollectiveQuery& q, const CollectiveTable& t) {
+  return q.nodes == 1 || t.nodes == 1 || q.network.empty() || t.network.empty() || q.network == t.network;
 }
 
 static bool of_this_group(const CollectiveQuery& q, const CollectiveTable& t) {

@@ -133,6 +133,7 @@ double log_ratio(const DeviceProfile& profile, const CollectiveTable& t, double 
 struct Correction {
   double factor = 1;
   double nearest = kTooFar;
+  bool of_other_network = false;  // the nearest table
 };
 
 Correction correction_of(const DeviceProfile& profile, const CollectiveQuery& c) {
@@ -142,11 +143,13 @@ Correction correction_of(const DeviceProfile& profile, const CollectiveQuery& c)
   };
   std::vector<Near> found;
   double nearest = kNoTable;
+  bool other = false;
   for (const auto& t : profile.collectives) {
     const double bytes = std::max(c.bytes, 1.0) * t.nodes * t.per_node / c.ranks;
     const double d = distance(c, t, bytes);
     if (d > nearest + 7 * kReach) continue;  // a weight below a thousandth
     found.push_back({&t, d, bytes});
+    if (d < nearest) other = !network_agrees(c, t);
     nearest = std::min(nearest, d);
   }
   double weights = std::exp(-(kNoTable - nearest) / kReach), sum = 0;
@@ -156,7 +159,7 @@ Correction correction_of(const DeviceProfile& profile, const CollectiveQuery& c)
     weights += weight;
     sum += weight * log_ratio(profile, *near.table, near.bytes);
   }
-  return {std::exp(sum / weights), found.empty() ? kTooFar : nearest};
+  return {std::exp(sum / weights), found.empty() ? kTooFar : nearest, other};
 }
 
 // Of what can run the least by the model times `factor`, and no less than the bytes take at line rate.
@@ -216,7 +219,7 @@ CollectiveCost nccl_prediction(const DeviceProfile& profile, const CollectiveQue
 std::optional<CollectiveCost> price_by_nccl(const DeviceProfile& profile, const CollectiveQuery& q) {
   const Correction correction = correction_of(profile, q);
   CollectiveCost cost = least_corrected(profile, q, correction.factor);
-  cost.outside = correction.nearest >= kNoTable;
+  cost.outside = correction.nearest >= kNoTable || correction.of_other_network;
   cost.basis = correction.nearest < 1.5 ? Basis::fitted : Basis::guess;
   if (q.nodes > 1) bound_by_tables(profile, q, cost);
   return cost;

@@ -37,14 +37,18 @@ std::optional<CollectiveCost> price_measured(const DeviceProfile& profile, const
 // nccl_corrected.cpp: NCCL's model times exp(mean of log (measured / model) over the profile's tables, each
 // at the size with as many bytes a rank, weighed by exp(-distance / 0.4)) against a ratio of 1 at
 // distance 2.2. Distances: all_gather to reduce_scatter 0.03, to all_reduce 1.4; 1.25 a doubling of ranks a
-// node; 1.5 between one node and several and 0.15 a doubling of nodes; another network 1 and 1 a doubling of
-// the rate; another device 0.6; 0.2 a doubling beyond the sizes. all_to_all and send_recv correct each other
-// across nodes alone, at 1, and across nodes no table of one node corrects them, nor the reverse. Chosen by
-// leaving each of 138 tables of six GPUs out (calibration/README.md). Of what can run the least by that, and
-// never less than the bytes that the algorithm moves take on the links; over nodes a table of this very group
-// bounds it: no slower network is faster than a measured one, no faster one slower.
+// node; 4 between one node and several and 0.15 a doubling of nodes; another network 1 (6 of another kind:
+// RDMA, EFA, TCP); another device 0.6; 0.2 a doubling beyond the sizes. all_to_all and send_recv correct each
+// other across nodes alone, at 1, and across nodes no table of one node corrects them, nor the reverse.
+// Chosen by leaving each of 138 tables of six GPUs out (calibration/README.md). Of what can run the least by
+// that, and never less than the bytes that the algorithm moves take on the links; over nodes a table of this
+// very group bounds it: no slower network is faster than a measured one, no faster one slower. Outside where
+// no table is nearer than 2.2 or the nearest one is of another network.
 std::optional<CollectiveCost> price_by_nccl(const DeviceProfile& profile, const CollectiveQuery& query);
 
+// Whether a table was measured on the network that joins the nodes, as far as both are of several and name
+// one.
+bool network_agrees(const CollectiveQuery& query, const CollectiveTable& table);
 // Of the very group of the question, measured; none where the filter forbids what NCCL would choose.
 std::vector<const CollectiveTable*> tables_of_group(const DeviceProfile& profile,
                                                     const CollectiveQuery& query);
