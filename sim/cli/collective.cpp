@@ -322,7 +322,7 @@ int command_collective(const Invocation& invocation, std::ostream& out) {
   const bool outside =
       std::any_of(answer.rows.begin(), answer.rows.end(), [](const auto& row) { return row.outside; });
   if (outside && !w.quiet)
-    std::cerr << "warning: sizes or groups far from all tables of the profile [W-PROFILE-RANGE]\n";
+    std::cerr << "warning: sizes, groups or a network far from all tables of the profile [W-PROFILE-RANGE]\n";
   if (!w.quiet) warn_of_impossible(answer);
   if (!w.json.empty()) write_output(w.json, collective_json(answer), out);
   if (w.json != "-") out << collective_text(answer);

@@ -242,6 +242,7 @@ TEST(CollectiveCli, TablesOfAnotherKindOfNetworkDoNotCorrectInfiniBand) {
     EXPECT_NEAR(us / measured_us[i], 1, i < 2 ? 0.14 : 0.1) << i;
   }
   // A network that no table is of is said to be one.
+  EXPECT_THAT(collective(words).err, HasSubstr("a network far from all tables"));
   EXPECT_THAT(
       collective("all_reduce --topology aws-p4d --profile a100-sxm4-80gb --ranks 16 --bytes 1GiB").err,
       HasSubstr("[W-PROFILE-RANGE]"));
