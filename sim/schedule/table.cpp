@@ -153,7 +153,7 @@ static std::optional<InputError> search_misfit(std::string_view name, const Pipe
                    std::to_string(shape.micro_batches) + " micro-batches x " + std::to_string(shape.chunks) +
                    " chunks are too many: at most " +
                    std::to_string(std::min(most, most_by_stages / shape.stages)),
-               shape.chunks == 1 ? "try --set schedule=zb-h1" : "try --set schedule=zb-v-half");
+               shape.chunks == 1 ? "zb-h1 is built without a search" : "zb-v-half is built without a search");
 }
 
 std::vector<InputError> misfits(std::string_view name, const ScheduleKind& kind, const PipelineShape& shape) {

@@ -66,8 +66,6 @@ SETTINGS = [
     ("E-SCHEDULE-CHUNKS", ["layout.chunks=3", "schedule=zb-v"]),
     ("E-SCHEDULE-CHUNKS", ["schedule=interleaved"]),
     ("E-SCHEDULE-SHAPE", ["layout.placement=vee", "schedule=order.csv", "layout.chunks=3"]),
-    ("E-SCHEDULE-SHAPE", ["schedule=auto", "batch.global=2097152", "batch.micro=1"]),
-    ("E-SCHEDULE-SHAPE", ["schedule=zb-v", "layout.chunks=2", "batch.global=1048576", "batch.micro=1"]),
     ("E-CLUSTER-KEY", PCIE),
     ("E-CLUSTER-KEY", PCIE + GONE + ["cluster.nodes_per_domain=2"]),
     ("E-CLUSTER-KEY", PCIE + GONE + ["cluster.pcie.bridge=10 GB/s"]),
