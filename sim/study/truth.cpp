@@ -141,15 +141,19 @@ std::vector<int> read_stage_layers(const std::string& text, int layers, int pp, 
   return {};
 }
 
-// Of prose that begins with a word of ours: "full (every layer)", "none;".
-std::string_view first_word(std::string_view text) { return text.substr(0, text.find_first_of(" ,;:(/")); }
+// The word of ours that prose begins with: "full" of "full (every layer)" and of "full-block".
+std::string_view first_word(std::string_view text, std::string_view letters) {
+  return text.substr(0, text.find_first_not_of(letters));
+}
+constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz";
+constexpr std::string_view kScheduleLetters = "abcdefghijklmnopqrstuvwxyz0123456789-";
 
 Recompute read_recompute(const std::string& text) {
   if (holds(text, "unknown") && !holds(text, "presumed")) throw Skip{"recompute unknown"};
   if (holds(text, "op-level") || holds(text, "every second"))
     throw Skip{"selective recompute of another kind"};
   if (holds(text, "selective")) return {RecomputeKind::selective, -1};
-  const std::string_view word = first_word(text);
+  const std::string_view word = first_word(text, kLetters);
   if (word == "full") return {RecomputeKind::full, -1};
   if (word == "none") return {RecomputeKind::none, -1};
   throw Skip{"recompute " + (text.empty() ? "not stated" : text)};
@@ -158,12 +162,12 @@ Recompute read_recompute(const std::string& text) {
 std::string read_schedule(const std::string& text, int pp, int chunks) {
   if (pp == 1) return "1f1b";
   if (text.empty()) return chunks > 1 ? "interleaved" : "1f1b";
-  const std::string_view word = first_word(text);
+  const std::string_view word = first_word(text, kScheduleLetters);
   if (word == "interleaved" || word == "interleaved-1f1b" || word == "1f1b")
     return chunks > 1 ? "interleaved" : "1f1b";
   for (const std::string_view name : {"zb-h1", "zb-h2", "zb-1p", "zb-2p", "zb-v"})
     if (text == name) return text;
-  throw Skip{"schedule " + std::string(word)};
+  throw Skip{"schedule " + text.substr(0, text.find(' '))};
 }
 
 void read_layout(const DocNode& row, const DocNode& node, Scenario& s) {
