@@ -94,16 +94,23 @@ bool is_standard_output(const std::string& path) {
 }
 
 void share_nothing(const std::vector<std::pair<std::string, std::string>>& outputs) {
-  std::string first;
-  for (const auto& [option, path] : outputs) {
-    if (!is_standard_output(path)) continue;
-    if (!first.empty())
+  const std::pair<std::string, std::string>* first = nullptr;
+  for (const auto& output : outputs) {
+    if (!is_standard_output(output.second)) continue;
+    if (first != nullptr)
       throw InputErrors(InputError{{},
                                    "",
                                    "E-CLI",
-                                   first + " and " + option + " " + path + " cannot share standard output",
+                                   std::string(first->first)
+                                       .append(" ")
+                                       .append(first->second)
+                                       .append(" and ")
+                                       .append(output.first)
+                                       .append(" ")
+                                       .append(output.second)
+                                       .append(" cannot share standard output"),
                                    "name a file for one of them"});
-    first = option + " " + path;
+    first = &output;
   }
 }
 
