@@ -108,17 +108,28 @@ TEST_F(CollectivesOf, NodesThatAreNotThereAreRefused) {
       Optional(HasSubstr("nodes")));
 }
 
+// The least of some turns; more of them where other work runs beside, until all ranks have seen quiet ones.
 TEST_F(Collectives, TakeLongerTheMoreTheyMove) {
-  const auto best = [&](double bytes) {
+  struct Timed {
+    Work work;
+    Operands list;
+    double least = 1e9;
+  };
+  const auto of = [&](double bytes) {
     const Work work =
         CollectiveCall{CollectiveOp::all_reduce, DType::fp32, bytes, {size_, 1, true, 1, size_}};
-    const Operands list = operands(work);
-    const std::vector<Call> calls(3, Call{&work, &list});
-    double least = 1e9;
-    for (int i = 0; i < 5; ++i) least = std::min(least, backend_->time(calls, Clocking::stream).device_s);
-    return least;
+    return Timed{work, operands(work)};
   };
-  EXPECT_GT(best(8e6), 2 * best(1e3));
+  const auto turn = [&](Timed& timed) {
+    const std::vector<Call> calls(3, Call{&timed.work, &timed.list});
+    timed.least = std::min(timed.least, backend_->time(calls, Clocking::stream).device_s);
+  };
+  Timed small = of(1e3), large = of(8e6);
+  for (int turns = 0; turns < 100; ++turns) {
+    turn(small), turn(large);
+    if (turns >= 5 && !job().any(large.least <= 2 * small.least)) break;
+  }
+  EXPECT_GT(large.least, 2 * small.least);
 }
 
 }  // namespace
