@@ -24,7 +24,8 @@ static CollectiveCost over_nvlink(const DeviceProfile& profile, const Cluster& c
   return cost;
 }
 
-static CollectiveCost over_links(Constant software, Seconds hop_latency, Bytes bytes, BytesPerSec rate_cap) {
+static CollectiveCost over_links(const Constant& software, Seconds hop_latency, Bytes bytes,
+                                 BytesPerSec rate_cap) {
   CollectiveCost cost;
   cost.latency = Seconds(software.value) + hop_latency;
   cost.link_bytes = bytes.value;
